@@ -1,0 +1,71 @@
+//! The command line: global flags, one subcommand per kernel from [`KERNELS`], then gate, report and the rest.
+//!
+//! Data goes to stdout or `--output`, messages and progress to stderr. Only this module prints or exits.
+
+mod interrupt;
+mod output;
+
+pub use output::{Io, Progress};
+
+use crate::kernels::KERNELS;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Does this kernel deserve a GPU, on this machine, at my sizes?
+#[derive(Parser)]
+#[command(name = "lodestar", version, max_term_width = 100, propagate_version = true)]
+struct Cli {
+    /// Print results as JSON on stdout
+    #[arg(long, global = true)]
+    json: bool,
+    /// No progress and no notes on stderr; errors only
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {}
+
+/// How a command ended, as an exit code: 0 done or PASS, 1 FAIL, 2 usage, protocol or I/O, 3 INCONCLUSIVE, 4 INVALID, 5 NO-GPU.
+pub type Exit = u8;
+
+/// The whole definition, kernels included: what `--help`, completions and the manual are made from.
+pub fn command() -> clap::Command {
+    let mut command = Cli::command();
+    for kernel in KERNELS {
+        command = command.subcommand(kernel.command());
+    }
+    command
+}
+
+/// Runs the program with these arguments (the first one is the program's name).
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let matches = match command().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => error.exit(),
+    };
+    let mut io = Io::new(matches.get_flag("json"), matches.get_flag("quiet"));
+    interrupt::install();
+    match run_matches(&matches, &mut io).and_then(|exit| io.finish().map(|()| exit)) {
+        Ok(exit) => ExitCode::from(exit),
+        // The reader of a pipe went away: nobody is left to be told.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::error(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_matches(matches: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<Exit> {
+    if let Some((name, arguments)) = matches.subcommand()
+        && let Some(kernel) = KERNELS.iter().find(|kernel| kernel.command().get_name() == name)
+    {
+        kernel.run_command(arguments, io)?;
+        return Ok(0);
+    }
+    match Cli::from_arg_matches(matches)?.command {}
+}

@@ -1,0 +1,1 @@
+//! Seeded inputs; every distribution has a name.

@@ -1,0 +1,129 @@
+//! [`Matrix`]: rows x columns, row-major; and [`Rows`], a matrix that is read block by block.
+
+use crate::error::Error;
+use half::f16;
+
+/// A number a matrix can hold; arithmetic is done after widening to `f32`, which is exact for both.
+pub trait Element: bytemuck::Pod + Send + Sync + PartialEq + std::fmt::Debug {
+    /// Bytes per element.
+    const BYTES: usize = size_of::<Self>();
+    /// The name of this storage: `f32` or `f16`.
+    const NAME: &'static str;
+    /// Widens a run of elements. `wide` has the same length as `narrow`.
+    fn widen(narrow: &[Self], wide: &mut [f32]);
+    /// The values themselves where they already are `f32`.
+    fn as_f32(_values: &[Self]) -> Option<&[f32]> {
+        None
+    }
+}
+
+impl Element for f32 {
+    const NAME: &'static str = "f32";
+    fn widen(narrow: &[Self], wide: &mut [f32]) {
+        wide.copy_from_slice(narrow);
+    }
+    fn as_f32(values: &[Self]) -> Option<&[f32]> {
+        Some(values)
+    }
+}
+
+impl Element for f16 {
+    const NAME: &'static str = "f16";
+    fn widen(narrow: &[Self], wide: &mut [f32]) {
+        // `half` uses F16C / AVX-512 / NEON conversions where the CPU has them.
+        half::slice::HalfFloatSliceExt::convert_to_f32_slice(narrow, wide);
+    }
+}
+
+/// A dense matrix, rows x columns, row-major, contiguous. Values may be anything the type holds,
+/// NaN included: kernels that cannot work with such values say so and name the place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix<T = f32> {
+    rows: usize,
+    cols: usize,
+    values: Vec<T>,
+}
+
+impl<T: Element> Matrix<T> {
+    /// Takes `rows * cols` values in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the number of values is another, [`Error::Limit`] if the product overflows.
+    pub fn new(rows: usize, cols: usize, values: Vec<T>) -> Result<Self, Error> {
+        let expected = rows.checked_mul(cols).ok_or(Error::Limit {
+            what: format!("matrix of {rows} x {cols}"),
+            requested: u64::MAX,
+            max: usize::MAX as u64,
+        })?;
+        if values.len() != expected {
+            return Err(Error::Shape {
+                what: format!("matrix of {rows} x {cols}: values"),
+                expected,
+                found: values.len(),
+            });
+        }
+        Ok(Self { rows, cols, values })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// All values, row after row.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// One row. Panics if there is no such row.
+    pub fn row(&self, row: usize) -> &[T] {
+        &self.values[row * self.cols..][..self.cols]
+    }
+}
+
+/// A matrix that is read block by block: in memory, or in a file larger than memory.
+///
+/// Reading is thread-safe and has no cursor, so each thread asks for its own blocks.
+pub trait Rows: Sync {
+    /// Number of rows.
+    fn rows(&self) -> usize;
+    /// Number of columns.
+    fn cols(&self) -> usize;
+    /// What to call this operand in an error: a path, or `corpus`.
+    fn name(&self) -> String;
+    /// The values of `count` rows from row `first` on, as `f32`, row-major: straight from memory where they
+    /// already are that, else read or converted into `scratch`, which keeps its capacity between calls.
+    ///
+    /// # Errors
+    /// [`Error::File`] or [`Error::Format`] when reading fails.
+    fn block<'a>(&'a self, first: usize, count: usize, scratch: &'a mut Vec<f32>) -> Result<&'a [f32], Error>;
+}
+
+impl<T: Element> Rows for Matrix<T> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn name(&self) -> String {
+        format!("matrix of {} x {} {}", self.rows, self.cols, T::NAME)
+    }
+
+    fn block<'a>(&'a self, first: usize, count: usize, scratch: &'a mut Vec<f32>) -> Result<&'a [f32], Error> {
+        let narrow = &self.values[first * self.cols..(first + count) * self.cols];
+        if let Some(values) = T::as_f32(narrow) {
+            return Ok(values);
+        }
+        scratch.resize(narrow.len(), 0.0);
+        T::widen(narrow, scratch);
+        Ok(scratch)
+    }
+}

@@ -1,0 +1,1 @@
+//! Files <-> data; the only place that knows a byte layout.

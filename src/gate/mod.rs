@@ -1,0 +1,1 @@
+//! How a gate is measured.

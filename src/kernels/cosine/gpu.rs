@@ -1,0 +1,5 @@
+//! The GPU arm.
+
+pub(super) fn shaders() -> Vec<crate::device::Shader> {
+    Vec::new()
+}

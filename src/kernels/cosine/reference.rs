@@ -1,0 +1,1 @@
+//! The specification: score every row in f64, sort, keep k.

@@ -1,0 +1,261 @@
+//! The kernels: what a kernel is ([`Kernel`], [`Prepared`]) and the list of them ([`KERNELS`]).
+//!
+//! The command line, the gate, the report and the tests iterate over the list; none of them names a kernel.
+
+pub mod cosine;
+
+use crate::error::Error;
+use crate::simd::Level;
+use std::collections::BTreeMap;
+#[cfg(feature = "gpu")]
+use std::sync::Arc;
+
+/// Every kernel, in the order of what they need.
+pub static KERNELS: &[&dyn Kernel] = &[&cosine::Cosine];
+
+/// A kernel by its id.
+///
+/// # Errors
+/// [`Error::Argument`] when there is none; the message lists those there are.
+pub fn kernel(id: &str) -> Result<&'static dyn Kernel, Error> {
+    KERNELS.iter().find(|kernel| kernel.id() == id).copied().ok_or_else(|| {
+        let ids: Vec<_> = KERNELS.iter().map(|kernel| kernel.id()).collect();
+        Error::argument("kernel", format!("one of {}", ids.join(", ")), id)
+    })
+}
+
+/// What a kernel is to the rest of the program.
+pub trait Kernel: Sync {
+    /// Its id: the folder name, the subcommand of `gate`, the section of the protocol. Lower case.
+    fn id(&self) -> &'static str;
+
+    /// Its name in tables and headings.
+    fn title(&self) -> &'static str;
+
+    /// What it computes, in one line.
+    fn summary(&self) -> &'static str;
+
+    /// The axes of a case: which one a sweep walks along, and which ones a context pins.
+    fn axes(&self) -> Axes;
+
+    /// Names of the input distributions that `prepare` knows; the first is the default.
+    fn distributions(&self) -> &'static [&'static str];
+
+    /// Bytes that a case needs, computed without building it.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] or [`Error::Limit`] for axis values the kernel is not defined for.
+    fn footprint(&self, case: &Case) -> Result<Footprint, Error>;
+
+    /// Builds the inputs of a case and allocates everything, on the host and (if the platform has one) on the device.
+    ///
+    /// # Errors
+    /// As [`footprint`](Self::footprint), and whatever the device layer reports.
+    fn prepare(&self, case: &Case, platform: &Platform) -> Result<Box<dyn Prepared>, Error>;
+
+    /// All source text that decides what the GPU arm does (WGSL and host path), for `kernel_hash`.
+    fn gpu_sources(&self) -> &'static [(&'static str, &'static str)];
+
+    /// All source text that decides what the CPU arm does, for `baseline_hash`.
+    fn cpu_sources(&self) -> &'static [(&'static str, &'static str)];
+
+    /// The shaders, for the tests that validate every one without a GPU.
+    #[cfg(feature = "gpu")]
+    fn shaders(&self) -> Vec<crate::device::Shader>;
+
+    /// Its subcommand on files.
+    #[cfg(feature = "cli")]
+    fn command(&self) -> clap::Command;
+
+    /// Runs the subcommand.
+    ///
+    /// # Errors
+    /// Bad arguments and bad input, worded for the person who typed them.
+    #[cfg(feature = "cli")]
+    fn run_command(&self, arguments: &clap::ArgMatches, io: &mut crate::cli::Io) -> anyhow::Result<()>;
+}
+
+/// The names of a kernel's axes. All values are whole numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axes {
+    /// The axis that a sweep of sizes walks along, e.g. `rows`.
+    pub size: &'static str,
+    /// The axes that a context pins, e.g. `dim`, `k`, `queries`; each context of a protocol gives all of them.
+    pub context: &'static [&'static str],
+}
+
+/// One point of a sweep: what to build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// Value of the size axis.
+    pub size: u64,
+    /// Values of the context axes, by name.
+    pub context: BTreeMap<String, u64>,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// How many different per-call inputs to build; calls rotate through them.
+    pub ring: usize,
+    /// Name of the input distribution.
+    pub distribution: String,
+}
+
+impl Case {
+    /// A context axis as `usize`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] when the context lacks it, [`Error::Limit`] when it does not fit.
+    pub fn axis(&self, name: &str) -> Result<usize, Error> {
+        let value = *self.context.get(name).ok_or_else(|| Error::argument(name, "a value in the context", "none"))?;
+        usize::try_from(value).map_err(|_| Error::Limit { what: name.into(), requested: value, max: usize::MAX as u64 })
+    }
+
+    /// The size axis as `usize`.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when it does not fit.
+    pub fn size(&self) -> Result<usize, Error> {
+        usize::try_from(self.size).map_err(|_| Error::Limit {
+            what: "size".into(),
+            requested: self.size,
+            max: usize::MAX as u64,
+        })
+    }
+}
+
+/// Where a case runs: passed down, never global.
+#[derive(Clone)]
+pub struct Platform {
+    /// The SIMD level of the CPU arm.
+    pub level: Level,
+    /// Threads of the CPU arm (the `simd` row; `simd_1t` uses one).
+    pub threads: usize,
+    /// The device of the GPU arm, if there is one.
+    #[cfg(feature = "gpu")]
+    pub device: Option<Arc<crate::device::Device>>,
+}
+
+/// Bytes a case needs, before it is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Footprint {
+    /// Host memory at the peak of `prepare` and `run`.
+    pub host_bytes: u64,
+    /// Device memory.
+    pub device_bytes: u64,
+}
+
+/// Who computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Variant {
+    /// Our SIMD path with this many threads, at the platform's level.
+    Simd {
+        /// Number of threads, at least 1.
+        threads: usize,
+    },
+    /// The WGSL path on the platform's device.
+    Gpu,
+}
+
+/// What a call starts from and ends with. Both arms of a row start from the same host data and end with the same
+/// host result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Row {
+    /// Per-call operands up, kernel, results down; the operand that the workload keeps is prepared already, by both arms.
+    Resident,
+    /// Everything up, kernel, results down; the CPU arm starts from raw slices too.
+    OneShot,
+    /// Dispatch to completion, no transfers. GPU only, never a gate.
+    KernelOnly,
+    /// The per-call operands up, nothing else. GPU only.
+    Upload,
+    /// The results down, nothing else. GPU only.
+    Download,
+    /// An empty submit and its wait. GPU only.
+    Floor,
+}
+
+impl Row {
+    /// All rows, in the order of tables.
+    pub const ALL: [Self; 6] =
+        [Self::Resident, Self::OneShot, Self::KernelOnly, Self::Upload, Self::Download, Self::Floor];
+
+    /// The name in results, protocols and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Resident => "resident",
+            Self::OneShot => "one_shot",
+            Self::KernelOnly => "kernel_only",
+            Self::Upload => "upload",
+            Self::Download => "download",
+            Self::Floor => "floor",
+        }
+    }
+}
+
+/// Inputs built, buffers allocated: only [`run`](Self::run) is timed.
+pub trait Prepared {
+    /// The variants that [`run`](Self::run) accepts on this platform: `Simd` with all threads, `Simd` with one, `Gpu`.
+    fn variants(&self) -> Vec<Variant>;
+
+    /// Whether a row is defined for a variant (`KernelOnly` is not, on the CPU).
+    fn has_row(&self, variant: Variant, row: Row) -> bool;
+
+    /// One call: host data ready to host result ready. `input` is an index into the ring.
+    /// The result is kept inside for [`check`](Self::check). Returns the device's own measure of the kernel where
+    /// timestamps are available, pass their self-check, and `row` is [`Row::KernelOnly`].
+    ///
+    /// # Errors
+    /// Whatever the device layer reports; the CPU arm does not fail.
+    fn run(&mut self, variant: Variant, row: Row, input: usize) -> Result<Option<u64>, Error>;
+
+    /// What one call moves and computes.
+    fn work(&self, row: Row) -> Work;
+
+    /// Compares the last result of `run(variant, row, input)` (rows that give a result: `Resident` and `OneShot`) with
+    /// the reference. The reference is computed on first use, never inside a timed region.
+    ///
+    /// # Errors
+    /// [`Mismatch`]: where the two differ first, and by how much.
+    fn check(&mut self, variant: Variant, row: Row, input: usize) -> Result<Agreement, Mismatch>;
+}
+
+/// What one call moves and computes, for throughput figures and the roofline.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Work {
+    /// Bytes from host to device.
+    pub bytes_up: u64,
+    /// Bytes from device to host.
+    pub bytes_down: u64,
+    /// Bytes of operands that have to be read at least once.
+    pub bytes_touched: u64,
+    /// Arithmetic operations (a multiply-add counts as two).
+    pub operations: f64,
+    /// Items of the workload (queries, documents, pairs).
+    pub items: u64,
+}
+
+/// How far a result and the reference agree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agreement {
+    /// How many values were compared.
+    pub compared: u64,
+    /// How many were equal bit by bit.
+    pub exact: u64,
+    /// The largest difference, in the unit of the result.
+    pub max_error: f64,
+    /// The largest difference allowed; 0 where results must be equal.
+    pub tolerance: f64,
+    /// First 16 hex digits of a hash over the result; equal results have equal checksums, whatever the variant.
+    pub checksum: String,
+}
+
+/// The first place where a result is wrong.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{position}: expected {expected}, found {found}")]
+pub struct Mismatch {
+    /// Where, in the terms of the kernel: `query 3, rank 7`.
+    pub position: String,
+    /// What the reference says.
+    pub expected: String,
+    /// What was computed.
+    pub found: String,
+}
