@@ -4,6 +4,8 @@
 //! `_bytes`. No units inside values, no formatted numbers, no NaN or infinity: what is not known is `null`, and a
 //! `reason` beside it says why. Floats are written with all their digits. On a software adapter every GPU duration is `null`.
 
+pub use crate::machine::{Adapter, Ceilings, Cpu, Machine};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -157,100 +159,6 @@ pub struct Code {
     pub kernel_hash: String,
     /// SHA-256 over all sources that decide what the CPU arm does.
     pub baseline_hash: String,
-}
-
-/// The machine at the time of the measurement. No host name, user name, serial number or path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Machine {
-    /// Slug and 8 hex digits over hardware only.
-    pub machine_id: String,
-    /// 8 hex digits over OS, kernel, driver, backend, wgpu, rustc.
-    pub env_id: String,
-    /// The CPU.
-    pub cpu: Cpu,
-    /// Memory, in bytes.
-    pub ram_bytes: u64,
-    /// Operating system and its version.
-    pub os: String,
-    /// Kernel version.
-    pub kernel: String,
-    /// Container runtime, where one is recognised.
-    pub container: Option<String>,
-    /// Hypervisor, where one is recognised.
-    pub hypervisor: Option<String>,
-    /// The adapter of the GPU arm, also a software one; null when there is none.
-    pub adapter: Option<Adapter>,
-    /// Ceilings measured in this run, so that a rate can be given as a share of what the machine can do.
-    pub ceilings: Ceilings,
-}
-
-/// The CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Cpu {
-    /// Brand string.
-    pub brand: String,
-    /// Physical cores, where known.
-    pub cores_physical: Option<u32>,
-    /// Logical cores usable by this process.
-    pub cores_logical: u32,
-    /// SIMD level that the CPU arm was dispatched to.
-    pub simd_used: String,
-    /// Every level this CPU has.
-    pub simd_available: Vec<String>,
-    /// L1 data cache per core, where known.
-    pub l1d_bytes: Option<u64>,
-    /// L2 cache per core, where known.
-    pub l2_bytes: Option<u64>,
-    /// L3 cache, where known.
-    pub l3_bytes: Option<u64>,
-}
-
-/// A wgpu adapter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Adapter {
-    /// Name as the driver gives it.
-    pub name: String,
-    /// PCI vendor id.
-    pub vendor: u32,
-    /// PCI device id.
-    pub device: u32,
-    /// `discrete`, `integrated`, `virtual`, `cpu` or `other`.
-    pub device_type: String,
-    /// Whether it is a software adapter: then no GPU duration is recorded.
-    pub software: bool,
-    /// `vulkan`, `metal`, `dx12`.
-    pub backend: String,
-    /// Driver name.
-    pub driver: String,
-    /// Driver version.
-    pub driver_info: String,
-    /// Limits that shape the kernels, by wgpu's name.
-    pub limits: BTreeMap<String, u64>,
-    /// Nanoseconds per timestamp tick, where there are timestamps.
-    pub timestamp_period: Option<f64>,
-}
-
-/// Measured ceilings; null where not measured.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Ceilings {
-    /// f32 multiply-adds x 2 per second, one thread.
-    pub fma_1t_flops: Option<f64>,
-    /// The same on all threads.
-    pub fma_flops: Option<f64>,
-    /// Bytes per second read from memory (beyond the last-level cache), one thread.
-    pub read_1t_bytes_per_s: Option<f64>,
-    /// The same on all threads.
-    pub read_bytes_per_s: Option<f64>,
-    /// Bytes per second from host to device; null on software adapters.
-    pub upload_bytes_per_s: Option<f64>,
-    /// Bytes per second from device to host; null on software adapters.
-    pub download_bytes_per_s: Option<f64>,
-    /// Empty submit and wait; null on software adapters.
-    pub floor_ns: Option<u64>,
 }
 
 /// The machine's state around one launch.

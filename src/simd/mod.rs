@@ -4,6 +4,7 @@
 //! with a [`Level`]. The level is detected once at start, may be capped by `LODESTAR_SIMD`, is passed down as an
 //! argument, and is written into every result.
 
+pub mod ceilings;
 pub mod ops;
 
 #[doc(hidden)]
