@@ -2,8 +2,11 @@
 //!
 //! Recorded when a measurement is taken, never before. No host name, user name, serial number or path.
 
+mod build;
 mod host;
 mod identity;
+
+pub use build::Build;
 
 use crate::simd::{Level, ceilings};
 use schemars::JsonSchema;
@@ -116,19 +119,10 @@ pub struct Ceilings {
     pub floor_ns: Option<u64>,
 }
 
-/// Versions that belong to the environment and only the program knows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Build<'a> {
-    /// `rustc --version` of the build.
-    pub rustc: &'a str,
-    /// Version of wgpu, or `None` without the feature.
-    pub wgpu: Option<&'a str>,
-}
-
 impl Machine {
     /// This computer, with the SIMD level that the CPU arm runs at and the adapter of the GPU arm. Measures nothing:
     /// the ceilings are all null.
-    pub fn detect(level: Level, adapter: Option<Adapter>, build: Build<'_>) -> Self {
+    pub fn detect(level: Level, adapter: Option<Adapter>, build: &Build) -> Self {
         let host = host::detect();
         let mut machine = Self {
             machine_id: String::new(),
@@ -216,16 +210,16 @@ mod tests {
 
     #[test]
     fn this_machine_has_a_name_cores_and_memory() {
-        let machine = Machine::detect(Level::detect(), None, Build { rustc: "rustc 1.95.0", wgpu: None });
+        let machine = Machine::detect(Level::detect(), None, &Build::current());
         assert!(!machine.cpu.brand.is_empty() && !machine.os.is_empty() && !machine.kernel.is_empty(), "{machine:?}");
         assert!(machine.cpu.cores_logical >= 1 && machine.ram_bytes > 1 << 27, "{machine:?}");
         assert_eq!(machine.cpu.simd_used, machine.cpu.simd_available[0]);
-        assert_eq!(machine, Machine::detect(Level::detect(), None, Build { rustc: "rustc 1.95.0", wgpu: None }));
+        assert_eq!(machine, Machine::detect(Level::detect(), None, &Build::current()));
     }
 
     #[test]
     fn a_machine_survives_json_and_unknown_fields_are_refused() {
-        let machine = Machine::detect(Level::detect(), None, Build::default());
+        let machine = Machine::detect(Level::detect(), None, &Build::default());
         let json = serde_json::to_string(&machine).unwrap();
         assert_eq!(serde_json::from_str::<Machine>(&json).unwrap(), machine);
         let error = serde_json::from_str::<Machine>(&json.replace("\"os\":", "\"host\":1,\"os\":")).unwrap_err();

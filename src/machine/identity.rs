@@ -21,7 +21,7 @@ pub(super) fn machine_id(machine: &Machine, cores_online: u32) -> String {
 }
 
 /// 8 hex digits over the hardware and OS, kernel, adapter driver, backend, wgpu, rustc.
-pub(super) fn env_id(machine: &Machine, build: Build<'_>) -> String {
+pub(super) fn env_id(machine: &Machine, build: &Build) -> String {
     let adapter = machine.adapter.as_ref().map_or_else(
         || "none".to_owned(),
         |adapter| format!("{}\n{}\n{}\n{}", adapter.name, adapter.backend, adapter.driver, adapter.driver_info),
@@ -210,17 +210,17 @@ mod tests {
 
     #[test]
     fn the_environment_id_changes_with_everything_that_runs_on_the_hardware() {
-        let build = Build { rustc: "rustc 1.95.0", wgpu: Some("30.0.0") };
+        let build = Build { rustc: "rustc 1.95.0", wgpu: Some("30.0.0"), ..Build::default() };
         let gpu = adapter("NVIDIA GeForce RTX 4090", false);
         let base = machine(Some(gpu.clone()));
-        let mut ids = vec![env_id(&base, build)];
-        ids.push(env_id(&machine(None), build));
-        ids.push(env_id(&machine(Some(Adapter { driver_info: "580".into(), ..gpu.clone() })), build));
-        ids.push(env_id(&machine(Some(Adapter { backend: "dx12".into(), ..gpu })), build));
-        ids.push(env_id(&Machine { os: "Fedora".into(), ..base.clone() }, build));
-        ids.push(env_id(&Machine { kernel: "7.0".into(), ..base.clone() }, build));
-        ids.push(env_id(&base, Build { rustc: "rustc 1.96.0", ..build }));
-        ids.push(env_id(&base, Build { wgpu: None, ..build }));
+        let mut ids = vec![env_id(&base, &build)];
+        ids.push(env_id(&machine(None), &build));
+        ids.push(env_id(&machine(Some(Adapter { driver_info: "580".into(), ..gpu.clone() })), &build));
+        ids.push(env_id(&machine(Some(Adapter { backend: "dx12".into(), ..gpu })), &build));
+        ids.push(env_id(&Machine { os: "Fedora".into(), ..base.clone() }, &build));
+        ids.push(env_id(&Machine { kernel: "7.0".into(), ..base.clone() }, &build));
+        ids.push(env_id(&base, &Build { rustc: "rustc 1.96.0", ..build }));
+        ids.push(env_id(&base, &Build { wgpu: None, ..build }));
         let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
         assert_eq!(distinct.len(), ids.len(), "{ids:?}");
         assert!(ids.iter().all(|id| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit())), "{ids:?}");
