@@ -54,11 +54,7 @@ pub(crate) fn imports(module: &[&str], tokens: &[Token]) -> Vec<Import> {
                 }
                 braces.push(inline);
             }
-            "}" => {
-                if braces.pop() == Some(true) {
-                    module.pop();
-                }
-            }
+            "}" if braces.pop() == Some(true) => drop(module.pop()),
             "crate" | "super"
                 if text(at + 1) == "::" && (at == 0 || text(at - 1) != "::") && !visibility(tokens, at) =>
             {
