@@ -96,6 +96,10 @@ pub trait Rows: Sync {
     fn cols(&self) -> usize;
     /// What to call this operand in an error: a path, or `corpus`.
     fn name(&self) -> String;
+    /// Whether blocks come straight from memory, so that asking for a large one costs nothing.
+    fn is_direct(&self) -> bool {
+        false
+    }
     /// The values of `count` rows from row `first` on, as `f32`, row-major: straight from memory where they
     /// already are that, else read or converted into `scratch`, which keeps its capacity between calls.
     ///
@@ -115,6 +119,10 @@ impl<T: Element> Rows for Matrix<T> {
 
     fn name(&self) -> String {
         format!("matrix of {} x {} {}", self.rows, self.cols, T::NAME)
+    }
+
+    fn is_direct(&self) -> bool {
+        T::as_f32(&[]).is_some()
     }
 
     fn block<'a>(&'a self, first: usize, count: usize, scratch: &'a mut Vec<f32>) -> Result<&'a [f32], Error> {

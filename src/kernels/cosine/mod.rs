@@ -13,20 +13,26 @@
 //!
 //! NaN and infinities are refused with their row and column ([`Error::NotFinite`](crate::error::Error::NotFinite)).
 
+mod bounds;
 mod case;
 #[cfg(feature = "cli")]
 mod command;
+mod exact;
 #[cfg(feature = "gpu")]
 mod gpu;
+mod pack;
 mod rank;
 pub mod reference;
+mod select;
 mod simd;
 #[cfg(test)]
 mod tests;
+mod tile;
 
 pub use simd::top_k;
 
 use super::{Axes, Case, Footprint, Kernel, Platform, Prepared};
+use crate::data::{Matrix, Rows};
 use crate::error::Error;
 
 /// What makes a row near.
@@ -71,6 +77,33 @@ impl Search {
     /// The `k` nearest rows by this metric, with nothing left out.
     pub fn new(k: usize, metric: Metric) -> Self {
         Self { k, metric, exclude_self: false, skip_bad: false }
+    }
+
+    /// How many rows a fast pass has to find for each query: one more where the query's own row will be left out.
+    pub(crate) fn candidates(&self, rows: usize) -> usize {
+        (self.k.saturating_add(usize::from(self.exclude_self))).min(rows)
+    }
+
+    /// Whether this can be searched for at all; called once by every public function.
+    pub(crate) fn check(&self, queries: &Matrix, corpus: &dyn Rows) -> Result<(), Error> {
+        if self.k == 0 {
+            return Err(Error::argument("k", "at least 1", 0));
+        }
+        if corpus.cols() == 0 || corpus.rows() == 0 {
+            let found = format!("{} rows of {}", corpus.rows(), corpus.cols());
+            return Err(Error::argument(corpus.name(), "at least one row of one column", found));
+        }
+        if queries.cols() != corpus.cols() {
+            let (expected, found) = (corpus.cols(), queries.cols());
+            return Err(Error::Shape { what: "queries: columns (the corpus has as many)".into(), expected, found });
+        }
+        for (what, rows) in [("queries: rows", queries.rows()), ("corpus: rows", corpus.rows())] {
+            let (requested, max) = (rows as u64, u64::from(u32::MAX));
+            if requested > max {
+                return Err(Error::Limit { what: what.into(), requested, max });
+            }
+        }
+        Ok(())
     }
 }
 
