@@ -1,19 +1,20 @@
 //! Functions generic over the SIMD level must be inlined into the level's code, or they run as scalar code with calls.
+//! The compiler does not warn. A seldom-taken path may leave the level on purpose, and says so: `#[inline(never)]`.
 
 use crate::source::{Token, attribute, matching};
 
-/// Functions with a body that are generic over `Simd` (themselves or through their `impl`) and carry neither `#[simd]`
-/// nor `#[inline(always)]`: name and line.
-pub(crate) fn not_inlined(tokens: &[Token]) -> Vec<(String, usize)> {
+/// Functions with a body that are generic over `Simd` (themselves or through their `impl`) and carry none of `#[simd]`,
+/// `#[inline(always)]` and `#[inline(never)]`: name and line.
+pub(crate) fn undecided(tokens: &[Token]) -> Vec<(String, usize)> {
     let text = |at: usize| tokens.get(at).map_or("", |token: &Token| token.text.as_str());
     let names_simd = |range: std::ops::Range<usize>| range.into_iter().any(|at| text(at) == "Simd");
     let mut found = Vec::new();
     let mut generic_until = 0;
-    let mut inlined = false;
+    let mut decided = false;
     let mut at = 0;
     while at < tokens.len() {
         if let Some(end) = attribute(tokens, at) {
-            inlined |= inlines(&tokens[at..end]);
+            decided |= decides(&tokens[at..end]);
             at = end;
             continue;
         }
@@ -24,30 +25,33 @@ pub(crate) fn not_inlined(tokens: &[Token]) -> Vec<(String, usize)> {
                 if text(at) == "impl" && names_simd(at..end_of_generics(tokens, at + 1)) {
                     generic_until = generic_until.max(matching(tokens, open));
                 }
-                inlined = false;
+                decided = false;
                 at = open;
             }
             "fn" if tokens.get(at + 1).is_some_and(Token::is_name) => {
                 let end = header_end(tokens, at);
                 let generic = names_simd(at + 2..end) || at < generic_until;
-                if generic && !inlined && text(end) == "{" {
+                if generic && !decided && text(end) == "{" {
                     found.push((tokens[at + 1].text.clone(), tokens[at].line));
                 }
-                inlined = false;
+                decided = false;
                 at = end;
             }
             // What may stand between an attribute and the `fn` it belongs to.
             "pub" | "(" | ")" | "crate" | "super" | "const" | "unsafe" | "extern" => {}
-            _ => inlined = false,
+            _ => decided = false,
         }
         at += 1;
     }
     found
 }
 
-fn inlines(attribute: &[Token]) -> bool {
+fn decides(attribute: &[Token]) -> bool {
     let names: Vec<_> = attribute.iter().filter(|token| token.is_name()).map(|token| token.text.as_str()).collect();
-    names == ["simd"] || names == ["inline", "always"] || names.ends_with(&["simd", "simd"])
+    names == ["simd"]
+        || names == ["inline", "always"]
+        || names == ["inline", "never"]
+        || names.ends_with(&["simd", "simd"])
 }
 
 /// Where the body or the semicolon of the item at `at` is.
@@ -84,14 +88,14 @@ mod tests {
     use crate::source::tokens;
 
     fn names(source: &str) -> Vec<String> {
-        not_inlined(&tokens(source)).into_iter().map(|(name, _)| name).collect()
+        undecided(&tokens(source)).into_iter().map(|(name, _)| name).collect()
     }
 
     #[test]
     fn a_marked_function_passes() {
         let source = "#[simd] fn a<S: Simd>(s: S) {} #[inline(always)] pub(crate) fn b<S>(s: S) where S: Simd {}
             #[simd] #[expect(clippy::x, reason = \"y\")] fn c(s: impl Simd) -> u32 { 1 }
-            #[crate::simd::simd] fn d<S: Simd>() {} fn e(level: Level) {} trait T { fn f<S: Simd>(s: S); }
+            #[crate::simd::simd] fn d<S: Simd>() {} #[cold] #[inline(never)] fn n<S: Simd>() {} fn e(level: Level) {} trait T { fn f<S: Simd>(s: S); }
             impl<S: Simd> X<S> { #[inline(always)] fn g(&self) {} #[simd] pub fn h(&self) {} }
             impl Y { fn i(&self) { match v { Variant::Simd { threads } => 1 } } }";
         assert_eq!(names(source), [""; 0]);
