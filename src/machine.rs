@@ -166,7 +166,7 @@ fn usable_cores() -> u32 {
 /// What belongs to a device stays null.
 pub fn measure_cpu_ceilings(level: Level, threads: usize) -> Ceilings {
     const BURSTS: usize = 30;
-    const ROUNDS: usize = 3;
+    const ROUNDS: usize = 4;
     let fma_1t = ceilings::multiply_add(level, 1, BURSTS);
     let fma = ceilings::multiply_add(level, threads, BURSTS);
     let mut measured = Ceilings {

@@ -3,6 +3,7 @@
 //! Data goes to stdout or `--output`, messages and progress to stderr. Only this module prints or exits.
 
 mod interrupt;
+mod machine;
 mod output;
 
 pub use output::{Io, Progress};
@@ -27,7 +28,9 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-enum Command {}
+enum Command {
+    Machine(machine::Arguments),
+}
 
 /// How a command ended, as an exit code: 0 done or PASS, 1 FAIL, 2 usage, protocol or I/O, 3 INCONCLUSIVE, 4 INVALID, 5 NO-GPU.
 pub type Exit = u8;
@@ -67,5 +70,7 @@ fn run_matches(matches: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<Exit> 
         kernel.run_command(arguments, io)?;
         return Ok(0);
     }
-    match Cli::from_arg_matches(matches)?.command {}
+    match Cli::from_arg_matches(matches)?.command {
+        Command::Machine(arguments) => machine::run(&arguments, io),
+    }
 }

@@ -68,42 +68,53 @@ fn multiply_adds<S: Simd, const N: usize>(simd: S, iterations: u64, factor: f32)
     (total.as_slice().iter().sum(), (2 * N * S::f32s::LEN) as f64)
 }
 
-/// Bytes per second read from `buffer`, each thread its own part, each burst an eighth of it in turn, for `rounds` rounds.
+/// Bytes per second read from `buffer`, each thread its own part, each burst a sixteenth of it in turn, for `rounds` rounds.
 ///
 /// The buffer has to be written before (untouched pages share one page of zeros) and much larger than the last-level
-/// cache: a part is read again only after all the others.
+/// cache: a part is read again only after all the others. Rounds alternate between one stream and eight, because it
+/// depends on the CPU's prefetchers which of them gets more out of the memory.
 pub fn read(level: Level, threads: usize, rounds: usize, buffer: &[f32]) -> Rate {
-    const PARTS: usize = 8;
+    const PARTS: usize = 16;
     let threads = threads.max(1);
     let share = buffer.len() / PARTS / threads;
     let bytes = (share * size_of::<f32>()) as f64;
     rate_of_bursts(threads, rounds.max(1) * PARTS, bytes, |thread, burst| {
         let first = (burst % PARTS * threads + thread) * share;
-        black_box(sum(level, &buffer[first..first + share]));
+        let part = &buffer[first..first + share];
+        black_box(if (burst / PARTS).is_multiple_of(2) {
+            sum_in_one_stream(level, part)
+        } else {
+            sum_in_eight_streams(level, part)
+        });
     })
 }
 
-/// Sum of all elements, read in eight streams: one stream leaves part of the memory's parallelism unused.
-fn sum(level: Level, values: &[f32]) -> f32 {
-    dispatch!(level, simd => sum_streams(simd, values))
+/// Sum of all elements, front to back, with eight vectors in flight.
+fn sum_in_one_stream(level: Level, values: &[f32]) -> f32 {
+    dispatch!(level, simd => sum::<_, 1, 8>(simd, values))
+}
+
+/// Sum of all elements, read at eight places at once, two vectors at each.
+fn sum_in_eight_streams(level: Level, values: &[f32]) -> f32 {
+    dispatch!(level, simd => sum::<_, 8, 2>(simd, values))
 }
 
 #[simd]
-fn sum_streams<S: Simd>(simd: S, values: &[f32]) -> f32 {
-    const STREAMS: usize = 8;
-    // Two vectors of each stream per step: a whole cache line at every level that has 256-bit loads.
-    let step = 2 * S::f32s::LEN;
+fn sum<S: Simd, const STREAMS: usize, const VECTORS: usize>(simd: S, values: &[f32]) -> f32 {
+    let step = VECTORS * S::f32s::LEN;
     let stream = values.len() / STREAMS / step * step;
     let (streams, rest) = values.split_at(stream * STREAMS);
     let streams: [&[f32]; STREAMS] = std::array::from_fn(|i| &streams[i * stream..(i + 1) * stream]);
-    let mut sums = [S::f32s::splat(simd, 0.0); STREAMS];
+    let mut sums = [[S::f32s::splat(simd, 0.0); VECTORS]; STREAMS];
     for position in (0..stream).step_by(step) {
-        for (sum, stream) in sums.iter_mut().zip(streams) {
-            let (low, high) = stream[position..position + step].split_at(S::f32s::LEN);
-            *sum += S::f32s::from_slice(simd, low) + S::f32s::from_slice(simd, high);
+        for (sums, stream) in sums.iter_mut().zip(streams) {
+            let vectors = stream[position..position + step].chunks_exact(S::f32s::LEN);
+            for (sum, vector) in sums.iter_mut().zip(vectors) {
+                *sum += S::f32s::from_slice(simd, vector);
+            }
         }
     }
-    let total = sums.iter().fold(S::f32s::splat(simd, 0.0), |total, sum| total + *sum);
+    let total = sums.iter().flatten().fold(S::f32s::splat(simd, 0.0), |total, sum| total + *sum);
     total.as_slice().iter().sum::<f32>() + rest.iter().sum::<f32>()
 }
 
@@ -161,7 +172,9 @@ mod tests {
             for length in [0, 1, 15, 16, 127, 128, 255, 256, 257, 1_000, 4_099] {
                 // Small whole numbers: the sum is exact in any order.
                 let values: Vec<f32> = (0..length).map(|i| (i % 7 + 1) as f32).collect();
-                assert_eq!(sum(level, &values), values.iter().sum::<f32>(), "{level}, {length} elements");
+                let expected = values.iter().sum::<f32>();
+                assert_eq!(sum_in_one_stream(level, &values), expected, "{level}, {length} elements");
+                assert_eq!(sum_in_eight_streams(level, &values), expected, "{level}, {length} elements");
             }
         }
     }
