@@ -9,10 +9,33 @@ use std::sync::{Mutex, PoisonError};
 static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Written under a temporary name in the same folder, renamed by [`commit`](Self::commit), removed when dropped without it.
+///
+/// A path that is no regular file (`/dev/null`, a named pipe) is written to directly: it must not be replaced by one.
 pub struct AtomicFile {
-    file: Option<BufWriter<tempfile::NamedTempFile>>,
+    file: Option<BufWriter<Target>>,
     path: PathBuf,
     temporary: PathBuf,
+}
+
+enum Target {
+    Temporary(tempfile::NamedTempFile),
+    Direct(std::fs::File),
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Temporary(file) => file.write(bytes),
+            Self::Direct(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Temporary(file) => file.flush(),
+            Self::Direct(file) => file.flush(),
+        }
+    }
 }
 
 impl AtomicFile {
@@ -22,21 +45,31 @@ impl AtomicFile {
     /// [`Error::File`] when the folder does not exist or cannot be written.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
+        let buffered = |target| Some(BufWriter::with_capacity(1 << 20, target));
+        match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => return Err(Error::file(&path, io::Error::other("is a folder"))),
+            Ok(metadata) if !metadata.is_file() => {
+                let file = std::fs::OpenOptions::new().write(true).open(&path);
+                let file = file.map_err(|error| Error::file(&path, error))?;
+                return Ok(Self { file: buffered(Target::Direct(file)), temporary: PathBuf::new(), path });
+            }
+            // A new file, or one that is replaced; of a symbolic link, what it points to.
+            _ => {}
+        }
+        let path = std::fs::canonicalize(&path).ok().filter(|_| path.is_symlink()).unwrap_or(path);
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        if path.is_dir() {
-            return Err(Error::file(&path, io::Error::other("is a folder")));
-        }
-        let file = tempfile::Builder::new()
-            .prefix(".lodestar-")
-            .suffix(".partial")
-            .tempfile_in(folder)
-            .map_err(|error| Error::file(&path, plain(error)))?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".lodestar-").suffix(".partial");
+        // A temporary file is private to its owner; the result is as readable as any file the user makes (umask applies).
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let file = builder.tempfile_in(folder).map_err(|error| Error::file(&path, plain(error)))?;
         let temporary = file.path().to_owned();
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(temporary.clone());
-        Ok(Self { file: Some(BufWriter::with_capacity(1 << 20, file)), path, temporary })
+        Ok(Self { file: buffered(Target::Temporary(file)), path, temporary })
     }
 
     /// Writes what is buffered to the disk and gives the file its name.
@@ -51,28 +84,21 @@ impl AtomicFile {
     fn finish(&mut self) -> io::Result<()> {
         let Some(writer) = self.file.take() else { return Ok(()) };
         let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.as_file().sync_all()?;
-        // A temporary file is private to its owner; the result is as readable as any file the user makes.
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        if let Target::Temporary(file) = file {
+            file.as_file().sync_all()?;
+            file.persist(&self.path).map_err(|error| error.error)?;
         }
-        file.persist(&self.path).map_err(|error| error.error)?;
         Ok(())
     }
 }
 
 /// The operating system's message without the temporary path that `tempfile` adds.
 fn plain(error: io::Error) -> io::Error {
-    error
-        .raw_os_error()
-        .or_else(|| os_code(&error))
-        .map_or_else(|| io::Error::from(error.kind()), io::Error::from_raw_os_error)
-}
-
-fn os_code(error: &io::Error) -> Option<i32> {
-    error.get_ref()?.source()?.downcast_ref::<io::Error>()?.raw_os_error()
+    let text = error.to_string();
+    match text.split_once(" at path ") {
+        Some((message, _)) => io::Error::new(error.kind(), message.to_owned()),
+        None => error,
+    }
 }
 
 impl Write for AtomicFile {
@@ -116,6 +142,29 @@ mod tests {
         file.commit().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"whole");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_to_and_stays_a_device() {
+        let mut file = AtomicFile::create("/dev/null").unwrap();
+        file.write_all(b"gone").unwrap();
+        file.commit().unwrap();
+        assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_symbolic_link_stays_and_its_target_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        std::fs::write(&target, b"old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let mut file = AtomicFile::create(&link).unwrap();
+        file.write_all(b"new").unwrap();
+        file.commit().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&target).unwrap(), b"new");
     }
 
     #[test]

@@ -1,0 +1,68 @@
+//! [`Names`]: what rows are called, one name a line.
+
+use super::text;
+use crate::error::Error;
+use std::io::BufRead;
+use std::path::Path;
+
+/// The names of rows: in one piece of memory, UTF-8 checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Names {
+    /// Reads one name a line; of a `.tsv` (compressed or not) the first column. `-` is stdin.
+    ///
+    /// # Errors
+    /// [`Error::File`], or [`Error::Format`] with the line that is not UTF-8.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let first_column = super::extension(path).is_some_and(|extension| extension == "tsv");
+        let mut reader = text::open(path)?;
+        let path = text::named(path);
+        let mut names = Self { text: String::new(), ends: Vec::new() };
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if reader.read_until(b'\n', &mut line).map_err(|error| Error::file(&path, error))? == 0 {
+                return Ok(names);
+            }
+            let mut name = line.strip_suffix(b"\n").unwrap_or(&line);
+            name = name.strip_suffix(b"\r").unwrap_or(name);
+            if names.is_empty() {
+                name = name.strip_prefix("\u{feff}".as_bytes()).unwrap_or(name);
+            }
+            if first_column {
+                name = name.split(|&byte| byte == b'\t').next().unwrap_or(name);
+            }
+            let name = std::str::from_utf8(name).map_err(|_| {
+                let found = format!("\"{}\"", name[..name.len().min(40)].escape_ascii());
+                Error::format(&path, format!("line {}", names.len() + 1), "UTF-8", found)
+            })?;
+            names.text.push_str(name);
+            names.ends.push(names.text.len());
+        }
+    }
+
+    /// Number of names.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no name.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The name of a row. Panics if there is no such row.
+    pub fn get(&self, row: usize) -> &str {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[row]]
+    }
+
+    /// All names in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        (0..self.len()).map(|row| self.get(row))
+    }
+}
