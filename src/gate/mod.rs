@@ -5,7 +5,16 @@
 //! in random order; there it times *slots* (a few calls of one arm, at least 20 ms) in *blocks* of four, ABBA or BAAB.
 //! [`statistics`] turns slots into an interval of the ratio, [`verdict`] turns the interval into a verdict.
 
+pub mod budget;
+pub mod canary;
 pub mod clock;
+pub mod evaluate;
+pub mod flags;
+pub mod launch;
 pub mod plan;
+pub mod protocol;
+pub mod state;
 pub mod statistics;
 pub mod verdict;
+pub mod verify;
+pub mod warmup;

@@ -131,10 +131,14 @@ pub struct LaunchPlan {
     pub kernel: String,
     /// Its number; 0 is the pilot.
     pub launch: u32,
-    /// Whether the CPU arm is measured against itself, so that no device is opened.
+    /// Whether the CPU arm is measured against itself: then no device is opened.
     pub null: bool,
+    /// The rows that get a verdict, by name.
+    pub rows: Vec<String>,
     /// Which device, as on the command line.
     pub device: String,
+    /// Threads of the CPU arm.
+    pub threads: usize,
     /// Seed of the inputs.
     pub seed: u64,
     /// Distribution of the inputs.

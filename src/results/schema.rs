@@ -201,7 +201,7 @@ pub struct AgreementRow {
     pub size: u64,
     /// Context.
     pub context: BTreeMap<String, u64>,
-    /// `simd`, `simd_1t` or `gpu`.
+    /// `simd`, `simd_1t`, `gpu`, or `simd_again` (the second arm of the null control).
     pub arm: String,
     /// `resident` or `one_shot`.
     pub row: String,
@@ -231,7 +231,7 @@ pub struct TimingRow {
     pub size: u64,
     /// Context.
     pub context: BTreeMap<String, u64>,
-    /// `simd`, `simd_1t` or `gpu`.
+    /// `simd`, `simd_1t`, `gpu` or `simd_again`.
     pub arm: String,
     /// `resident`, `one_shot`, `kernel_only`, `upload`, `download`, `floor`, `cold_init`, `cold_pipeline`, `cold_first_call`.
     pub row: String,
@@ -394,10 +394,10 @@ pub struct Samples {
 }
 
 /// One line of the samples file, in time order, warm-up included.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
-    /// Which launch.
+    /// Which launch, from 1; 0 is the pilot.
     pub launch: u32,
     /// Index of the context in the protocol.
     pub context: u32,

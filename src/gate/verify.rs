@@ -1,0 +1,79 @@
+//! Recomputes every number of a result from its raw samples.
+
+use super::evaluate::evaluate;
+use crate::results::schema::{ResultFile, Sample};
+use serde_json::Value;
+
+/// What was recomputed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verified {
+    /// Rows.
+    pub rows: usize,
+    /// Gates.
+    pub gates: usize,
+    /// Numbers and words compared in them.
+    pub values: usize,
+    /// Samples they were computed from.
+    pub samples: usize,
+}
+
+/// The first value that does not follow from the samples.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{place}: the samples give {recomputed}, the file says {recorded}")]
+pub struct Difference {
+    /// Which value: `gates[3].lo`.
+    pub place: String,
+    /// What the samples give.
+    pub recomputed: String,
+    /// What the file says.
+    pub recorded: String,
+}
+
+/// Compares rows, gates and verdict with what the samples give, bit for bit.
+///
+/// # Errors
+/// [`Difference`].
+pub fn verify(result: &ResultFile, samples: &[Sample]) -> Result<Verified, Difference> {
+    if result.samples.rows != samples.len() as u64 {
+        return Err(Difference {
+            place: "samples.rows".into(),
+            recomputed: samples.len().to_string(),
+            recorded: result.samples.rows.to_string(),
+        });
+    }
+    let mut again = result.clone();
+    evaluate(&mut again, samples);
+    let mut values = 0;
+    // As JSON, so that what is compared is what is written: floats there have all their digits.
+    let pairs = [
+        ("rows", serde_json::to_value(&again.rows), serde_json::to_value(&result.rows)),
+        ("gates", serde_json::to_value(&again.gates), serde_json::to_value(&result.gates)),
+        ("verdict", serde_json::to_value(&again.verdict), serde_json::to_value(&result.verdict)),
+    ];
+    for (place, recomputed, recorded) in pairs {
+        let (recomputed, recorded) = (recomputed.unwrap_or_default(), recorded.unwrap_or_default());
+        compare(place, &recomputed, &recorded, &mut values)?;
+    }
+    Ok(Verified { rows: result.rows.len(), gates: result.gates.len(), values, samples: samples.len() })
+}
+
+fn compare(place: &str, recomputed: &Value, recorded: &Value, values: &mut usize) -> Result<(), Difference> {
+    match (recomputed, recorded) {
+        (Value::Object(ours), Value::Object(theirs)) if ours.len() == theirs.len() => {
+            ours.iter().try_for_each(|(key, value)| {
+                compare(&format!("{place}.{key}"), value, theirs.get(key).unwrap_or(&Value::Null), values)
+            })
+        }
+        (Value::Array(ours), Value::Array(theirs)) if ours.len() == theirs.len() => {
+            let mut pairs = ours.iter().zip(theirs).enumerate();
+            pairs.try_for_each(|(index, (ours, theirs))| compare(&format!("{place}[{index}]"), ours, theirs, values))
+        }
+        _ if recomputed == recorded => {
+            *values += 1;
+            Ok(())
+        }
+        _ => {
+            Err(Difference { place: place.into(), recomputed: recomputed.to_string(), recorded: recorded.to_string() })
+        }
+    }
+}
