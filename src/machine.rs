@@ -2,6 +2,8 @@
 //!
 //! Recorded when a measurement is taken, never before. No host name, user name, serial number or path.
 
+#[cfg(feature = "gpu")]
+mod adapter;
 mod build;
 mod host;
 mod identity;

@@ -2,11 +2,15 @@
 //!
 //! Data goes to stdout or `--output`, messages and progress to stderr. Only this module prints or exits.
 
+#[cfg(feature = "gpu")]
+mod adapters;
 mod interrupt;
 mod machine;
 mod output;
+mod platform;
 
 pub use output::{Io, Progress};
+pub use platform::{DEVICE_HELP, platform, platform_for_checks};
 
 use crate::kernels::KERNELS;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -29,6 +33,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// The adapters that wgpu sees, and why each one is or is not a GPU
+    #[cfg(feature = "gpu")]
+    Adapters,
     Machine(machine::Arguments),
 }
 
@@ -71,6 +78,8 @@ fn run_matches(matches: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<Exit> 
         return Ok(0);
     }
     match Cli::from_arg_matches(matches)?.command {
+        #[cfg(feature = "gpu")]
+        Command::Adapters => adapters::run(io),
         Command::Machine(arguments) => machine::run(&arguments, io),
     }
 }
