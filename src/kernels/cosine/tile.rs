@@ -95,18 +95,24 @@ fn blocks<S: Simd, const R: usize, const V: usize>(
             let block_terms = &known.unwrap_or(&own_terms)[start..end];
             let tiles = (end - start).div_ceil(R) * (last_panel - first_panel);
             let next = &block[end * dim..(end + BLOCK_ROWS).min(rows) * dim];
-            let mut ahead = Ahead::new(next, tiles * dim.div_ceil(STEP));
+            let steps = dim / STEP;
+            let mut ahead = Ahead::new(next, tiles * steps);
+            let share = ahead.share;
             for panel in first_panel..last_panel {
                 let packed = panels.panel(panel);
                 let mut row = 0;
                 while row + R <= end - start {
-                    let scores = tile::<S, R, V>(simd, &values[row * dim..(row + R) * dim], dim, packed, &mut ahead);
+                    let mut scores = [[S::f32s::splat(simd, 0.0); V]; R];
+                    let tile_rows = &values[row * dim..(row + R) * dim];
+                    tile(simd, tile_rows, dim, packed, ahead.take(steps), share, &mut scores);
                     let tile_terms = &block_terms[row..row + R];
                     offer(simd, &scores, tile_terms, scan, worker, panel, first + start + row);
                     row += R;
                 }
                 for row in row..end - start {
-                    let scores = tile::<S, 1, V>(simd, &values[row * dim..(row + 1) * dim], dim, packed, &mut ahead);
+                    let mut scores = [[S::f32s::splat(simd, 0.0); V]; 1];
+                    let tile_rows = &values[row * dim..(row + 1) * dim];
+                    tile(simd, tile_rows, dim, packed, ahead.take(steps), share, &mut scores);
                     offer(simd, &scores, &block_terms[row..=row], scan, worker, panel, first + start + row);
                 }
             }
@@ -115,71 +121,83 @@ fn blocks<S: Simd, const R: usize, const V: usize>(
     worker.terms = own_terms;
 }
 
-/// Prefetches the next block while this one is computed: an even share of its cache lines with every `STEP` steps of k.
+/// Cache lines of the next block, which are prefetched while this one is computed: an even share per step of a tile.
 struct Ahead<'a> {
     values: &'a [f32],
-    at: usize,
-    lines: usize,
+    /// f32 per step, whole cache lines.
+    share: usize,
 }
 
 impl<'a> Ahead<'a> {
-    fn new(values: &'a [f32], rounds: usize) -> Self {
-        Self { values, at: 0, lines: values.len().div_ceil(LINE).div_ceil(rounds.max(1)) }
+    fn new(values: &'a [f32], steps: usize) -> Self {
+        Self { values, share: values.len().div_ceil(LINE).div_ceil(steps.max(1)) * LINE }
     }
 
+    /// The share of the next `steps` steps.
     #[inline(always)]
-    fn advance(&mut self) {
-        for _ in 0..self.lines {
-            prefetch(self.values, self.at);
-            self.at += LINE;
-        }
+    fn take(&mut self, steps: usize) -> &'a [f32] {
+        let (share, rest) = self.values.split_at((self.share * steps).min(self.values.len()));
+        self.values = rest;
+        share
     }
 }
 
 /// Inner products of R rows with V vectors of packed queries.
-#[inline(always)]
+///
+/// A function of its own, never inlined: the 12 row pointers, the packed queries' pointer and the counter are all the
+/// general registers there are, so nothing else may be live in its loop.
+#[inline(never)]
+#[simd]
 fn tile<S: Simd, const R: usize, const V: usize>(
     simd: S,
     rows: &[f32],
     dim: usize,
     packed: &[f32],
-    ahead: &mut Ahead<'_>,
-) -> [[S::f32s; V]; R] {
+    ahead: &[f32],
+    share: usize,
+    scores: &mut [[S::f32s; V]; R],
+) {
     let lanes = S::f32s::LEN;
     let steps = dim / STEP;
     let mut sums = [[S::f32s::splat(simd, 0.0); V]; R];
-    let mut row: [&[f32]; R] = [&[]; R];
-    let mut row_steps: [&[[f32; STEP]]; R] = [&[]; R];
+    let mut row: [&[[f32; STEP]]; R] = [&[]; R];
     for i in 0..R {
-        row[i] = &rows[i * dim..(i + 1) * dim];
-        row_steps[i] = &row[i].as_chunks().0[..steps];
+        row[i] = rows[i * dim..(i + 1) * dim].as_chunks().0;
     }
+    // Independent pointers: left to itself the compiler derives each from the one before it, with an addition per row
+    // and k that competes with the multiply-adds for ports.
+    let mut row = std::hint::black_box(row);
+    for row in &mut row {
+        *row = &row[..steps];
+    }
+    let mut ahead = ahead.chunks(share.max(1));
     let mut packed_steps = packed.chunks_exact(STEP * V * lanes);
     for (step, packed) in (0..steps).zip(&mut packed_steps) {
-        ahead.advance();
+        for line in ahead.next().unwrap_or(&[]).chunks(LINE) {
+            prefetch(line, 0);
+        }
         for k in 0..STEP {
             let mut queries = [S::f32s::splat(simd, 0.0); V];
             for j in 0..V {
                 queries[j] = S::f32s::from_slice(simd, &packed[(k * V + j) * lanes..][..lanes]);
             }
             for i in 0..R {
-                let value = S::f32s::splat(simd, row_steps[i][step][k]);
+                let value = S::f32s::splat(simd, row[i][step][k]);
                 for j in 0..V {
                     sums[i][j] = value.mul_add(queries[j], sums[i][j]);
                 }
             }
         }
     }
-    let rest = packed_steps.remainder().chunks_exact(V * lanes);
-    for (k, packed) in (steps * STEP..dim).zip(rest) {
+    for (k, packed) in (steps * STEP..dim).zip(packed_steps.remainder().chunks_exact(V * lanes)) {
         for j in 0..V {
             let queries = S::f32s::from_slice(simd, &packed[j * lanes..][..lanes]);
             for i in 0..R {
-                sums[i][j] = S::f32s::splat(simd, row[i][k]).mul_add(queries, sums[i][j]);
+                sums[i][j] = S::f32s::splat(simd, rows[i * dim + k]).mul_add(queries, sums[i][j]);
             }
         }
     }
-    sums
+    *scores = sums;
 }
 
 #[expect(clippy::needless_range_loop, reason = "columns of a row-major array")]
