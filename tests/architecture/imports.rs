@@ -24,7 +24,7 @@ const TABLE: &[(&str, &[&str])] = &[
 /// Open to every module but themselves among each other, where only `error` is.
 const EVERYONE_MAY_USE: &[&str] = &["error", "units", "atomic_file"];
 
-/// A command of a kernel speaks through these and reads files; the rest of a kernel may only name them in a signature.
+/// A command of a kernel speaks through these and reads files, as does a case on real input; the rest of a kernel may only name them in a signature.
 const COMMAND_MAY_USE: &[&str] = &["formats"];
 const WHAT_A_COMMAND_IS_GIVEN: &[&str] = &["Io", "Progress"];
 
@@ -157,7 +157,7 @@ pub(crate) fn objection(from: &[&str], import: &Import, kernels: &[String]) -> O
             || may_use.contains(&used)
             || (user.starts_with("kernel") && used == "cli" && is_given(import))
             || (user == "kernel"
-                && from.last().is_some_and(|file| file == "command")
+                && from.last().is_some_and(|file| file == "command" || file == "case")
                 && COMMAND_MAY_USE.contains(&used))
     };
     (!allowed).then(|| format!("{} may not use {used} (crate::{path})", from.join("::")))

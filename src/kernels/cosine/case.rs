@@ -1,16 +1,345 @@
 //! Axis values -> seeded inputs; bytes and operations per call; how close is close enough.
+//!
+//! Results are canonical, so agreement means equal bytes: with the reference for a few queries of every input (the
+//! reference is slow), and for all other queries between all variants.
 
+use super::simd::{self, top_k_prepared};
+use super::{Metric, Neighbors, Search, reference};
+use crate::data::{Matrix, generate};
 use crate::error::Error;
-use crate::kernels::{Case, Footprint, Platform, Prepared};
+use crate::kernels::{Agreement, Case, Footprint, Mismatch, Platform, Prepared, Row, Variant, Work};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 
-pub(super) const DISTRIBUTIONS: &[&str] = &["gaussian"];
+/// Real embeddings, and the seeded distributions; see [`generate`].
+pub(super) const DISTRIBUTIONS: &[&str] = &["gaussian", "clustered", "duplicates", "sorted", WORDNET];
+/// 20,000 sentence embeddings of WordNet glosses and 64 of questions, from the corpus folder.
+const WORDNET: &str = "wordnet";
+
+pub(super) const CPU_SOURCES: &[(&str, &str)] = &[
+    ("bounds.rs", include_str!("bounds.rs")),
+    ("exact.rs", include_str!("exact.rs")),
+    ("pack.rs", include_str!("pack.rs")),
+    ("rank.rs", include_str!("rank.rs")),
+    ("select.rs", include_str!("select.rs")),
+    ("simd.rs", include_str!("simd.rs")),
+    ("tile.rs", include_str!("tile.rs")),
+    ("../parallel.rs", include_str!("../parallel.rs")),
+    ("../../simd/ops.rs", include_str!("../../simd/ops.rs")),
+];
 pub(super) const GPU_SOURCES: &[(&str, &str)] = &[];
-pub(super) const CPU_SOURCES: &[(&str, &str)] = &[];
 
-pub(super) fn footprint(_case: &Case) -> Result<Footprint, Error> {
-    Ok(Footprint::default())
+/// Multiply-adds that the reference may cost per input: about two seconds.
+const REFERENCE_WORK: usize = 1 << 30;
+/// Queries of an input that are compared with the reference, where that is affordable.
+const REFERENCE_QUERIES: usize = 4;
+
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    rows: usize,
+    dim: usize,
+    k: usize,
+    queries: usize,
 }
 
-pub(super) fn prepare(_case: &Case, _platform: &Platform) -> Result<Box<dyn Prepared>, Error> {
-    Err(Error::argument("cosine", "an implementation", "none"))
+impl Shape {
+    fn of(case: &Case) -> Result<Self, Error> {
+        let shape =
+            Self { rows: case.size()?, dim: case.axis("dim")?, k: case.axis("k")?, queries: case.axis("queries")? };
+        for (what, value) in [("rows", shape.rows), ("dim", shape.dim), ("k", shape.k), ("queries", shape.queries)] {
+            if value == 0 {
+                return Err(Error::argument(what, "at least 1", value));
+            }
+        }
+        let most = u32::MAX as usize;
+        if shape.rows > most {
+            return Err(Error::Limit { what: "rows".into(), requested: shape.rows as u64, max: most as u64 });
+        }
+        Ok(shape)
+    }
+
+    fn corpus_bytes(&self) -> u64 {
+        (self.rows as u64).saturating_mul(self.dim as u64).saturating_mul(4)
+    }
+
+    fn query_bytes(&self) -> u64 {
+        (self.queries as u64).saturating_mul(self.dim as u64).saturating_mul(4)
+    }
+
+    fn result_bytes(&self) -> u64 {
+        8 * self.k.min(self.rows) as u64 * self.queries as u64
+    }
+}
+
+pub(super) fn footprint(case: &Case) -> Result<Footprint, Error> {
+    let shape = Shape::of(case)?;
+    let ring = case.ring.max(1) as u64;
+    let candidates = 16 * (shape.k as u64 + (shape.k as u64 / 2).max(22)) * shape.queries as u64;
+    // Values, 16 bytes of terms per row; the ring, packed queries, and each thread's candidates (up to 64 threads).
+    let host = shape.corpus_bytes() + 16 * shape.rows as u64;
+    let host = host + (ring + 2) * shape.query_bytes() + ring * shape.result_bytes() + 64 * candidates;
+    let device = shape.corpus_bytes() + 16 * shape.rows as u64 + shape.query_bytes() + 2 * candidates;
+    Ok(Footprint { host_bytes: host, device_bytes: device })
+}
+
+pub(super) fn prepare(case: &Case, platform: &Platform) -> Result<Box<dyn Prepared>, Error> {
+    let shape = Shape::of(case)?;
+    let (corpus, queries) = inputs(case, shape)?;
+    let search = Search::new(shape.k, Metric::Cosine);
+    let resident = simd::prepare(&corpus, &search, platform.level, platform.threads)?;
+    let inputs = queries.len();
+    Ok(Box::new(Searches {
+        shape,
+        platform: platform.clone(),
+        search,
+        corpus,
+        queries,
+        resident,
+        last: None,
+        expected: (0..inputs).map(|_| None).collect(),
+    }))
+}
+
+fn inputs(case: &Case, shape: Shape) -> Result<(Matrix, Vec<Matrix>), Error> {
+    let ring = case.ring.max(1);
+    if case.distribution == WORDNET {
+        return wordnet(shape, ring);
+    }
+    let corpus = generate::matrix(&case.distribution, shape.rows, shape.dim, case.seed)?;
+    let queries = (0..ring as u64)
+        .map(|call| generate::queries(&case.distribution, shape.queries, shape.dim, case.seed, call))
+        .collect::<Result<_, _>>()?;
+    Ok((corpus, queries))
+}
+
+/// The first rows of the real corpus. Queries are the 64 real questions, then rows of the corpus, each input beginning
+/// at another place.
+#[cfg(feature = "cli")]
+fn wordnet(shape: Shape, ring: usize) -> Result<(Matrix, Vec<Matrix>), Error> {
+    use crate::formats::{Options, read_matrix};
+    let folder = std::path::Path::new("corpus/wordnet");
+    let all = read_matrix(&folder.join("embeddings.npy"), &Options::default())?;
+    let questions = read_matrix(&folder.join("queries.npy"), &Options::default())?;
+    if shape.dim != all.cols() {
+        return Err(Error::argument("dim of wordnet", all.cols().to_string(), shape.dim));
+    }
+    if shape.rows > all.rows() {
+        let (requested, max) = (shape.rows as u64, all.rows() as u64);
+        return Err(Error::Limit { what: "rows of wordnet".into(), requested, max });
+    }
+    let corpus = Matrix::new(shape.rows, shape.dim, all.values()[..shape.rows * shape.dim].to_vec())?;
+    let pool = questions.rows() + all.rows();
+    let row = |at: usize| if at < questions.rows() { questions.row(at) } else { all.row(at - questions.rows()) };
+    let queries = (0..ring)
+        .map(|input| {
+            let values = (0..shape.queries).flat_map(|query| row((input * shape.queries + query) % pool)).copied();
+            Matrix::new(shape.queries, shape.dim, values.collect())
+        })
+        .collect::<Result<_, _>>()?;
+    Ok((corpus, queries))
+}
+
+#[cfg(not(feature = "cli"))]
+fn wordnet(_: Shape, _: usize) -> Result<(Matrix, Vec<Matrix>), Error> {
+    Err(Error::argument("distribution", "one that is generated (the feature `cli` reads files)", WORDNET))
+}
+
+/// Built inputs of a case.
+struct Searches {
+    shape: Shape,
+    platform: Platform,
+    search: Search,
+    corpus: Matrix,
+    queries: Vec<Matrix>,
+    resident: simd::Prepared,
+    last: Option<(Variant, Row, usize, Neighbors)>,
+    /// For each input: what every variant has to give, once known.
+    expected: Vec<Option<Expected>>,
+}
+
+struct Expected {
+    /// The reference's answer to some queries: rows and the bits of the scores.
+    reference: BTreeMap<usize, Vec<(u32, u32)>>,
+    /// The first answer that agreed with it.
+    all: Option<Neighbors>,
+}
+
+impl Prepared for Searches {
+    fn variants(&self) -> Vec<Variant> {
+        let mut variants = vec![Variant::Simd { threads: 1 }];
+        if self.platform.threads > 1 {
+            variants.insert(0, Variant::Simd { threads: self.platform.threads });
+        }
+        variants
+    }
+
+    fn has_row(&self, variant: Variant, row: Row) -> bool {
+        match variant {
+            Variant::Simd { .. } => matches!(row, Row::Resident | Row::OneShot),
+            Variant::Gpu => false,
+        }
+    }
+
+    fn run(&mut self, variant: Variant, row: Row, input: usize) -> Result<Option<u64>, Error> {
+        let queries = &self.queries[input];
+        let neighbors = match (variant, row) {
+            (Variant::Simd { threads }, Row::Resident | Row::OneShot) => {
+                let resident = (row == Row::Resident).then_some(&self.resident);
+                top_k_prepared(queries, &self.corpus, resident, &self.search, self.platform.level, threads)?
+            }
+            _ => return Err(Error::argument("row", "one that this variant has", row.name())),
+        };
+        self.last = Some((variant, row, input, neighbors));
+        Ok(None)
+    }
+
+    fn work(&self, row: Row) -> Work {
+        let Shape { rows, dim, queries, .. } = self.shape;
+        let up = self.shape.query_bytes() + if row == Row::OneShot { self.shape.corpus_bytes() } else { 0 };
+        Work {
+            bytes_up: if matches!(row, Row::KernelOnly | Row::Download | Row::Floor) { 0 } else { up },
+            bytes_down: if matches!(row, Row::KernelOnly | Row::Upload | Row::Floor) {
+                0
+            } else {
+                self.shape.result_bytes()
+            },
+            bytes_touched: self.shape.corpus_bytes() + self.shape.query_bytes(),
+            operations: 2.0 * rows as f64 * dim as f64 * queries as f64,
+            items: queries as u64,
+        }
+    }
+
+    fn check(&mut self, variant: Variant, row: Row, input: usize) -> Result<Agreement, Mismatch> {
+        let Some((_, _, _, found)) =
+            self.last.as_ref().filter(|last| (last.0, last.1, last.2) == (variant, row, input))
+        else {
+            return Err(Mismatch {
+                position: format!("input {input}"),
+                expected: format!("a result of {variant:?}, {}", row.name()),
+                found: "none: it has not been run".into(),
+            });
+        };
+        let expected = self.expected[input].get_or_insert_with(|| Expected {
+            reference: references(&self.queries[input], &self.corpus, &self.search),
+            all: None,
+        });
+        for (&query, list) in &expected.reference {
+            compare(query, list, &answer(found, query))?;
+        }
+        let all = expected.all.get_or_insert_with(|| found.clone());
+        for query in 0..self.queries[input].rows() {
+            compare(query, &answer(all, query), &answer(found, query))?;
+        }
+        let compared = 2 * found.rows.len() as u64;
+        Ok(Agreement { compared, exact: compared, max_error: 0.0, tolerance: 0.0, checksum: checksum(found) })
+    }
+}
+
+/// The reference's answers to the first query, the last, and some between.
+fn references(queries: &Matrix, corpus: &Matrix, search: &Search) -> BTreeMap<usize, Vec<(u32, u32)>> {
+    let affordable = (REFERENCE_WORK / corpus.values().len().max(1)).clamp(1, REFERENCE_QUERIES);
+    let step = queries.rows().div_ceil(affordable).max(1);
+    (0..queries.rows())
+        .step_by(step)
+        .map(|query| {
+            let list = reference::top_k(queries.row(query), corpus, search, query);
+            (query, list.into_iter().map(|(row, score)| (row, score.to_bits())).collect())
+        })
+        .collect()
+}
+
+fn answer(neighbors: &Neighbors, query: usize) -> Vec<(u32, u32)> {
+    let (rows, scores) = neighbors.query(query);
+    rows.iter().zip(scores).map(|(&row, score)| (row, score.to_bits())).collect()
+}
+
+fn compare(query: usize, expected: &[(u32, u32)], found: &[(u32, u32)]) -> Result<(), Mismatch> {
+    let words = |list: &[(u32, u32)], rank: usize| {
+        list.get(rank).map_or("nothing".into(), |&(row, score)| format!("row {row}, score {}", f32::from_bits(score)))
+    };
+    match (0..expected.len().max(found.len())).find(|&rank| expected.get(rank) != found.get(rank)) {
+        None => Ok(()),
+        Some(rank) => Err(Mismatch {
+            position: format!("query {query}, rank {rank}"),
+            expected: words(expected, rank),
+            found: words(found, rank),
+        }),
+    }
+}
+
+fn checksum(neighbors: &Neighbors) -> String {
+    let mut hash = Sha256::new();
+    for &offset in &neighbors.offsets {
+        hash.update((offset as u64).to_le_bytes());
+    }
+    neighbors.rows.iter().for_each(|row| hash.update(row.to_le_bytes()));
+    neighbors.scores.iter().for_each(|score| hash.update(score.to_bits().to_le_bytes()));
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Level;
+
+    fn case() -> Case {
+        let context = [("dim", 20), ("k", 3), ("queries", 6)].map(|(name, value)| (name.to_owned(), value));
+        Case { size: 500, context: context.into(), seed: 7, ring: 2, distribution: "clustered".into() }
+    }
+
+    fn platform() -> Platform {
+        Platform {
+            level: Level::detect(),
+            threads: 2,
+            #[cfg(feature = "gpu")]
+            device: None,
+        }
+    }
+
+    #[test]
+    fn every_variant_and_row_agrees_with_equal_checksums() {
+        let mut prepared = prepare(&case(), &platform()).unwrap();
+        for input in 0..2 {
+            let mut checksums = Vec::new();
+            for variant in prepared.variants() {
+                for row in [Row::Resident, Row::OneShot] {
+                    prepared.run(variant, row, input).unwrap();
+                    let agreement = prepared.check(variant, row, input).unwrap();
+                    assert_eq!((agreement.compared, agreement.exact, agreement.tolerance), (36, 36, 0.0));
+                    checksums.push(agreement.checksum);
+                }
+            }
+            assert_eq!(checksums.len(), 4);
+            checksums.dedup();
+            assert_eq!(checksums.len(), 1, "{checksums:?}");
+        }
+    }
+
+    #[test]
+    fn a_result_that_was_not_computed_is_no_agreement() {
+        let mut prepared = prepare(&case(), &platform()).unwrap();
+        let variant = prepared.variants()[0];
+        prepared.run(variant, Row::Resident, 0).unwrap();
+        assert!(prepared.check(variant, Row::Resident, 1).is_err());
+        assert!(prepared.check(variant, Row::OneShot, 0).is_err());
+    }
+
+    #[test]
+    fn a_wrong_row_is_named() {
+        let right = [(4, 1.0f32.to_bits()), (9, 0.5f32.to_bits())];
+        let wrong = [(4, 1.0f32.to_bits()), (8, 0.5f32.to_bits())];
+        let message = |found: &[(u32, u32)]| compare(3, &right, found).unwrap_err().to_string();
+        assert_eq!(message(&wrong), "query 3, rank 1: expected row 9, score 0.5, found row 8, score 0.5");
+        assert_eq!(message(&right[..1]), "query 3, rank 1: expected row 9, score 0.5, found nothing");
+    }
+
+    #[test]
+    fn sizes_that_make_no_sense_are_refused() {
+        let mut zero = case();
+        zero.context.insert("k".into(), 0);
+        assert_eq!(footprint(&zero).unwrap_err().to_string(), "k: expected at least 1, found 0");
+        let mut real = case();
+        real.distribution = "no such".into();
+        assert!(prepare(&real, &platform()).is_err());
+    }
 }
