@@ -252,7 +252,8 @@ impl Visit<'_> {
         if self.plan.null {
             return Ok(rows);
         }
-        for row in &gate_rows {
+        // A row that the kernel does not have at all is no row of the GPU either.
+        for row in gate_rows.iter().filter(|row| rows.iter().any(|known| known.row == row.name())).collect::<Vec<_>>() {
             let reason = self.pilot_gpu(*row)?;
             rows.push(self.facts(Arm::Gpu, row.name(), *row, reason));
         }
@@ -481,7 +482,9 @@ impl Visit<'_> {
 
     /// Runs an arm for a while before its slot, so that both arms pay the same for being switched to.
     fn rewarm(&mut self, row: Row, arm: ArmPlan, block: u32, pos: u32) -> Result<(), Stop> {
-        let call_ns = self.last_call_ns.get(&(arm.arm, row)).copied().unwrap_or(0);
+        // Before its first call in this launch, an arm is expected to be as fast as the pilot found it.
+        let expected_ns = self.plan.slot_ns / u64::from(arm.calls.max(1));
+        let call_ns = self.last_call_ns.get(&(arm.arm, row)).copied().unwrap_or(expected_ns);
         let place = Place { phase: "rewarm", block, pos };
         let start = self.stage.clock.now_ns();
         if call_ns < LONG_CALL_NS || arm.arm == Arm::Gpu {

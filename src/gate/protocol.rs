@@ -220,6 +220,22 @@ impl Protocol {
         cells.collect()
     }
 
+    /// The null control: the CPU arm against itself at the gate sizes, where a ratio of 1.02 must not be found.
+    #[must_use]
+    pub fn null_control(mut self) -> Self {
+        self.gate = 1.02;
+        self.sizes = self.gate_sizes.clone();
+        self
+    }
+
+    /// The shorter plan for trying out: 5 launches of 4 blocks.
+    #[must_use]
+    pub fn quick(mut self) -> Self {
+        self.plan.launches = self.plan.launches.min(5);
+        self.plan.blocks = self.plan.blocks.min(4);
+        self
+    }
+
     /// What the result file says of it. Launches, blocks and seconds are those of the run, which `--quick` shortens.
     pub fn record(&self, generator_hash: &str, max_seconds_per_size: u64) -> schema::Protocol {
         schema::Protocol {
