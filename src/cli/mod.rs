@@ -4,10 +4,12 @@
 
 #[cfg(feature = "gpu")]
 mod adapters;
+mod gate;
 mod interrupt;
 mod machine;
 mod output;
 mod platform;
+mod verify;
 
 pub use output::{Io, Progress};
 pub use platform::{DEVICE_HELP, platform, platform_for_checks};
@@ -36,7 +38,9 @@ enum Command {
     /// The adapters that wgpu sees, and why each one is or is not a GPU
     #[cfg(feature = "gpu")]
     Adapters,
+    Gate(gate::Arguments),
     Machine(machine::Arguments),
+    Verify(verify::Arguments),
 }
 
 /// How a command ended, as an exit code: 0 done or PASS, 1 FAIL, 2 usage, protocol or I/O, 3 INCONCLUSIVE, 4 INVALID, 5 NO-GPU.
@@ -80,6 +84,8 @@ fn run_matches(matches: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<Exit> 
     match Cli::from_arg_matches(matches)?.command {
         #[cfg(feature = "gpu")]
         Command::Adapters => adapters::run(io),
+        Command::Gate(arguments) => gate::run(&arguments, io),
+        Command::Verify(arguments) => verify::run(&arguments, io),
         Command::Machine(arguments) => machine::run(&arguments, io),
     }
 }

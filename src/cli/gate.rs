@@ -1,0 +1,353 @@
+//! `lodestar gate`: measures, keeps the result, shows the verdict.
+
+mod child;
+mod header;
+mod table;
+
+use super::{Exit, Io, Progress, interrupt};
+use crate::gate::process::Processes;
+use crate::gate::protocol::{self, Protocol};
+use crate::gate::run::{Ended, Keeper, Settings, measure};
+use crate::gate::verdict::{exit_code, gravest};
+use crate::kernels::{Case, KERNELS, Kernel, kernel};
+use crate::machine::Machine;
+use crate::results::schema::{Mode, ResultFile, Sample, Verdict};
+use crate::results::store::{self, Lock, Writer};
+use crate::units::Bytes;
+use anyhow::Context;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The protocols of this repository, for a program that runs elsewhere.
+const BUILT_IN: &[(&str, &str)] = &[("cosine", include_str!("../../protocols/cosine.toml"))];
+
+/// Measure whether a kernel deserves a GPU, on this machine, at your sizes
+///
+/// Times the GPU arm (transfers included) and our SIMD arm in the same processes, in balanced order, and judges the
+/// interval of their ratio against the protocol's gate. The result and its raw samples go to the results folder.
+///
+/// Exit code: 0 PASS, 1 FAIL, 2 usage, protocol or file error, 3 INCONCLUSIVE, 4 INVALID, 5 NO-GPU, 130 interrupted.
+///
+/// Examples:
+///   lodestar gate cosine --dry-run
+///   lodestar gate cosine --sizes my-sizes.toml
+///   lodestar gate --null cosine
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Arguments {
+    /// Kernels, by id
+    #[arg(required_unless_present_any = ["all", "launch"], conflicts_with = "all")]
+    kernels: Vec<String>,
+    /// Every kernel
+    #[arg(long)]
+    all: bool,
+    /// Protocol to follow [default: protocols/<kernel>.toml, else the built-in one]
+    #[arg(long, value_name = "FILE")]
+    sizes: Option<PathBuf>,
+    /// Device of the GPU arm: auto, cpu, gpu, software, or the name or number of an adapter
+    #[arg(long, default_value = "auto")]
+    device: String,
+    /// A shorter plan, for trying out; never published
+    #[arg(long)]
+    quick: bool,
+    /// Look at the data three times, at 8, 12 and 16 launches, each at a third of the error rate
+    #[arg(long, conflicts_with_all = ["quick", "null"])]
+    extend: bool,
+    /// The CPU arm against itself: must not find a difference. Exit code 0 unless it does
+    #[arg(long)]
+    null: bool,
+    /// Only kernels that a change since this git revision concerns
+    #[arg(long, value_name = "REV")]
+    changed_since: Option<String>,
+    /// Show the plan, its memory and its duration, and measure nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Where results are kept
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+    /// Exit code 0 where there is no GPU
+    #[arg(long)]
+    allow_no_gpu: bool,
+    /// One launch of a run, which starts it itself
+    #[arg(long, hide = true)]
+    launch: Option<u32>,
+}
+
+pub(super) fn run(arguments: &Arguments, io: &mut Io) -> anyhow::Result<Exit> {
+    if arguments.launch.is_some() {
+        return child::run(io);
+    }
+    let protocols = protocols(arguments)?;
+    let protocols = changed(arguments, protocols)?;
+    if protocols.is_empty() {
+        io.note("No kernel is concerned by these changes.");
+        return Ok(0);
+    }
+    let platform = super::platform_for_checks(&arguments.device)?;
+    let machine = header::machine(&platform);
+    for (kernel, protocol) in &protocols {
+        fits(*kernel, protocol, &machine)?;
+    }
+    if arguments.dry_run {
+        return dry_run(&protocols, &machine, io);
+    }
+    let _lock = Lock::take(&header::now())?;
+    for path in store::recover(&arguments.results)? {
+        io.note(format_args!("{}: what an earlier run had finished before it was killed", path.display()));
+    }
+    let machine = header::with_ceilings(machine, &platform, io)?;
+    // The device is opened again by each launch; here it would only hold memory.
+    let threads = platform.threads;
+    drop(platform);
+    let settings = Settings { device: arguments.device.clone(), threads };
+    interrupt::cooperate();
+    let mut codes = Vec::new();
+    for (kernel, protocol) in &protocols {
+        match one(arguments, *kernel, protocol, &machine, &settings, io)? {
+            Some(code) => codes.push(code),
+            None => return Ok(interrupt::EXIT),
+        }
+    }
+    Ok(gravest(codes))
+}
+
+type Chosen = (&'static dyn Kernel, Protocol);
+
+fn protocols(arguments: &Arguments) -> anyhow::Result<Vec<Chosen>> {
+    let kernels: Vec<&'static dyn Kernel> = if arguments.all {
+        KERNELS.to_vec()
+    } else {
+        arguments.kernels.iter().map(|id| kernel(id)).collect::<Result<_, _>>()?
+    };
+    let mut chosen = Vec::new();
+    for kernel in kernels {
+        let found = match &arguments.sizes {
+            Some(file) => protocol::read(file, KERNELS)?,
+            None => {
+                let file = Path::new("protocols").join(format!("{}.toml", kernel.id()));
+                let built_in = BUILT_IN.iter().find(|(id, _)| *id == kernel.id());
+                match built_in {
+                    Some((_, text)) if !file.exists() => protocol::parse(&file.to_string_lossy(), text, KERNELS)?,
+                    _ => protocol::read(&file, KERNELS)?,
+                }
+            }
+        };
+        let of_kernel = found.into_iter().find(|protocol| protocol.kernel == kernel.id());
+        let mut protocol = of_kernel.with_context(|| {
+            let file = arguments.sizes.as_deref().unwrap_or(Path::new("protocol"));
+            format!("{}: expected a section [{}], found none", file.display(), kernel.id())
+        })?;
+        protocol.path = header::public_path(&protocol.path);
+        if arguments.null {
+            protocol = protocol.null_control();
+        }
+        if arguments.quick {
+            protocol = protocol.quick();
+        }
+        chosen.push((kernel, protocol));
+    }
+    Ok(chosen)
+}
+
+fn changed(arguments: &Arguments, protocols: Vec<Chosen>) -> anyhow::Result<Vec<Chosen>> {
+    let Some(revision) = &arguments.changed_since else { return Ok(protocols) };
+    let mut git = std::process::Command::new("git");
+    let output = git.args(["diff", "--name-only", "--end-of-options", revision, "--"]).output();
+    let output = output.context("--changed-since: git")?;
+    anyhow::ensure!(
+        output.status.success(),
+        "--changed-since {revision}: {}",
+        String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("git failed")
+    );
+    let files = String::from_utf8_lossy(&output.stdout);
+    let concerned = |protocol: &Protocol| files.lines().any(|file| protocol.concerns(file));
+    Ok(protocols.into_iter().filter(|(_, protocol)| concerned(protocol)).collect())
+}
+
+fn case(protocol: &Protocol, context: usize, size: u64) -> Case {
+    Case {
+        size,
+        context: protocol.contexts[context].axes.clone(),
+        seed: protocol.inputs.seed,
+        ring: protocol.inputs.ring as usize,
+        distribution: protocol.inputs.distribution.clone(),
+    }
+}
+
+/// Refuses a plan with a size that this machine cannot hold, before anything is measured.
+fn fits(kernel: &dyn Kernel, protocol: &Protocol, machine: &Machine) -> anyhow::Result<()> {
+    for (context, size) in protocol.cells() {
+        let case = case(protocol, context, size);
+        let needs = kernel.footprint(&case)?.host_bytes;
+        anyhow::ensure!(
+            needs <= machine.ram_bytes,
+            "{}: [{}] {} {size}, {}: expected a size that fits in memory ({}), found one that needs {}",
+            protocol.path,
+            protocol.kernel,
+            protocol.size_axis,
+            table::context(&case.context),
+            Bytes(machine.ram_bytes),
+            Bytes(needs)
+        );
+    }
+    Ok(())
+}
+
+/// Seconds that a size may take on this machine.
+fn seconds_per_size(protocol: &Protocol, machine: &Machine, null: bool) -> u64 {
+    let paired = null || machine.gpu().is_some();
+    if paired { protocol.plan.max_seconds_per_size } else { protocol.plan.cpu_only_seconds_per_size }
+}
+
+fn dry_run(protocols: &[Chosen], machine: &Machine, io: &mut Io) -> anyhow::Result<Exit> {
+    for (kernel, protocol) in protocols {
+        let cells = protocol.cells();
+        let seconds = seconds_per_size(protocol, machine, false) * cells.len() as u64;
+        let mut rows = Vec::new();
+        for (context, size) in &cells {
+            let case = case(protocol, *context, *size);
+            rows.push((case.clone(), kernel.footprint(&case)?, protocol.gate_sizes.contains(size)));
+        }
+        if io.json {
+            let cells: Vec<_> = rows
+                .iter()
+                .map(|(case, footprint, decides)| {
+                    serde_json::json!({
+                        "size": case.size, "context": case.context, "decides": decides,
+                        "host_bytes": footprint.host_bytes, "device_bytes": footprint.device_bytes,
+                    })
+                })
+                .collect();
+            let plan = serde_json::json!({
+                "kernel": protocol.kernel, "protocol": protocol.path, "sha256": protocol.sha256,
+                "launches": protocol.plan.launches, "blocks": protocol.plan.blocks, "gate": protocol.gate,
+                "gate_row": protocol.gate_row.name(), "cells": cells, "at_most_seconds": seconds,
+            });
+            serde_json::to_writer_pretty(&mut io.out, &plan)?;
+            writeln!(io.out)?;
+            continue;
+        }
+        writeln!(io.out, "{}: {} ({})", protocol.kernel, protocol.path, &protocol.sha256[..8])?;
+        writeln!(
+            io.out,
+            "gate {}x on {}: {} launches of {} blocks at each of {} sizes",
+            protocol.gate,
+            protocol.gate_row.name(),
+            protocol.plan.launches,
+            protocol.plan.blocks,
+            cells.len()
+        )?;
+        writeln!(io.out, "{}", table::plan(&rows, &protocol.size_axis))?;
+        let adapter = machine.adapter.as_ref();
+        writeln!(
+            io.out,
+            "adapter: {}",
+            adapter.map_or("none: CPU rows only".into(), |adapter| {
+                let software = if adapter.software { ", software: checked, never timed; CPU rows only" } else { "" };
+                format!("{}{software}", adapter.name)
+            })
+        )?;
+        writeln!(io.out, "at most about {} minutes, and the time to build inputs", seconds.div_ceil(60))?;
+    }
+    Ok(0)
+}
+
+/// Writes the result as it grows, and shows how far it is.
+struct ToDisk<'a> {
+    writer: Option<Writer>,
+    io: &'a Io,
+    kernel: &'a str,
+    progress: Option<(u64, u64, Progress)>,
+}
+
+impl Keeper for ToDisk<'_> {
+    fn keep(&mut self, result: &mut ResultFile, new: &[Sample]) -> Result<(), crate::Error> {
+        result.run.ended_utc = header::now();
+        match &mut self.writer {
+            Some(writer) => {
+                writer.append(new)?;
+                writer.save(result)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn progress(&mut self, phase: &str, done: u64, total: u64, detail: &str) {
+        if self.progress.as_ref().is_none_or(|(of, at, _)| *of != total || *at > done) {
+            self.progress = Some((total, 0, self.io.progress(self.kernel, total)));
+        }
+        if let Some((_, at, progress)) = &mut self.progress {
+            let words = if detail.is_empty() { phase.to_owned() } else { format!("{phase}, {detail}") };
+            progress.advance(done - *at, &words);
+            *at = done;
+        }
+    }
+}
+
+/// One kernel. `None` when it was interrupted.
+fn one(
+    arguments: &Arguments,
+    kernel: &dyn Kernel,
+    protocol: &Protocol,
+    machine: &Machine,
+    settings: &Settings,
+    io: &mut Io,
+) -> anyhow::Result<Option<u8>> {
+    let mode = match (arguments.null, arguments.quick) {
+        (true, _) => Mode::Null,
+        (false, true) => Mode::Quick,
+        (false, false) => Mode::Full,
+    };
+    let seconds = seconds_per_size(protocol, machine, arguments.null);
+    let mut result = header::result(kernel, protocol, machine.clone(), mode, arguments.extend, seconds)?;
+    let program = std::env::current_exe().context("the path of this program")?;
+    let mut launcher = Processes { program, seed: result.run.seed };
+    let stem = header::stem(&result);
+    let writer = Writer::create(&arguments.results, &result.machine.machine_id, &result.kernel, &stem)?;
+    let mut keeper = ToDisk { writer: Some(writer), io, kernel: kernel.id(), progress: None };
+    let ended = measure(protocol, settings, &mut result, &mut launcher, &mut keeper, &interrupt::interrupted);
+    let writer = keeper.writer.take();
+    drop(keeper);
+    let path = match writer {
+        Some(writer) if result.rows.is_empty() => {
+            writer.discard();
+            None
+        }
+        Some(writer) => Some(writer.finish(&mut result)?),
+        None => None,
+    };
+    let place = path.as_ref().map_or("nothing was finished".to_owned(), |path| path.display().to_string());
+    let ended = ended.with_context(|| format!("{} (finished sizes: {place})", kernel.id()))?;
+    if io.json {
+        serde_json::to_writer_pretty(&mut io.out, &result)?;
+        writeln!(io.out)?;
+    } else if !result.rows.is_empty() {
+        writeln!(io.out, "{}", table::gates(&result))?;
+        writeln!(io.out, "{}", table::conclusion(&result))?;
+    }
+    io.note(&place);
+    if ended == Ended::Interrupted {
+        io.note("Interrupted: finished sizes are kept, nothing is decided.");
+        return Ok(None);
+    }
+    Ok(Some(code(arguments, &result, io)))
+}
+
+fn code(arguments: &Arguments, result: &ResultFile, io: &Io) -> u8 {
+    let verdict = result.verdict.verdict;
+    if arguments.null && verdict != Verdict::Invalid {
+        let outside =
+            |gate: &&crate::results::schema::Gate| gate.lo.zip(gate.hi).is_some_and(|(lo, hi)| lo > 1.0 || hi < 1.0);
+        let (outside, all) = (result.gates.iter().filter(outside).count(), result.gates.len());
+        io.note(format_args!("null control: 1.00 lies outside of {outside} of {all} intervals"));
+        return u8::from(verdict == Verdict::Pass);
+    }
+    if verdict == Verdict::NoGpu {
+        let adapter = result.machine.adapter.as_ref();
+        let what = adapter
+            .map_or("there is no adapter".to_owned(), |adapter| format!("{} is a software adapter", adapter.name));
+        io.note(format_args!("NO-GPU: {what}; CPU rows and agreement are recorded, no GPU duration"));
+        return if arguments.allow_no_gpu { 0 } else { exit_code(verdict) };
+    }
+    exit_code(verdict)
+}
