@@ -3,8 +3,7 @@
 use super::super::judge::{Judgement, has_gpu};
 use super::super::numbers::{self, grouped};
 use super::{NONE, Text};
-use crate::machine::{Ceilings, Machine};
-use crate::results::schema::{LaunchState, ResultFile};
+use crate::results::schema::{Ceilings, LaunchState, Machine, ResultFile};
 use crate::units::{Bytes, Nanos, PerSecond};
 use std::collections::BTreeMap;
 
