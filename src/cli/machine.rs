@@ -26,6 +26,7 @@ pub(super) fn run(arguments: &Arguments, io: &mut Io) -> anyhow::Result<Exit> {
     if !arguments.no_measure {
         io.note("Measuring for about 3 seconds; anything else that runs now lowers the figures.");
         machine.ceilings = measure_cpu_ceilings(level, usize::try_from(machine.cpu.cores_logical)?);
+        measure_device(&mut machine, io);
     }
     if io.json {
         serde_json::to_writer_pretty(&mut io.out, &machine)?;
@@ -40,10 +41,37 @@ pub(super) fn run(arguments: &Arguments, io: &mut Io) -> anyhow::Result<Exit> {
     Ok(0)
 }
 
-/// The adapter that the GPU arm would take: a GPU, else a software adapter, else none.
-fn adapter() -> Option<Adapter> {
+/// The adapter that the GPU arm would take, without opening it: a GPU, else a software adapter, else none.
+#[cfg(feature = "gpu")]
+pub(super) fn adapter() -> Option<Adapter> {
+    use crate::device::{Choice, adapters, choose};
+    let found = adapters();
+    let index = choose(&Choice::Gpu, &found).or_else(|_| choose(&Choice::Software, &found)).ok()?;
+    found.get(index).map(Adapter::from)
+}
+
+#[cfg(not(feature = "gpu"))]
+pub(super) fn adapter() -> Option<Adapter> {
     None
 }
+
+/// Adds what an open device tells and can do. A device that does not open is named and left out: the rest stands.
+#[cfg(feature = "gpu")]
+fn measure_device(machine: &mut Machine, io: &Io) {
+    let measured = super::platform_for_checks("auto").and_then(|platform| {
+        if let Some(device) = platform.device {
+            machine.adapter = Some(Adapter::from(device.info()));
+            machine.ceilings.measure_device(&device)?;
+        }
+        Ok(())
+    });
+    if let Err(error) = measured {
+        io.note(format_args!("The adapter is there and does not work: {error:#}"));
+    }
+}
+
+#[cfg(not(feature = "gpu"))]
+fn measure_device(_machine: &mut Machine, _io: &Io) {}
 
 fn lines(machine: &Machine) -> Vec<(&'static str, String)> {
     let cpu = &machine.cpu;

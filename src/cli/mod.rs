@@ -4,11 +4,14 @@
 
 #[cfg(feature = "gpu")]
 mod adapters;
+mod current;
 mod gate;
 mod interrupt;
+mod kernels;
 mod machine;
 mod output;
 mod platform;
+mod report;
 mod verify;
 
 pub use output::{Io, Progress};
@@ -39,9 +42,14 @@ enum Command {
     #[cfg(feature = "gpu")]
     Adapters,
     Gate(gate::Arguments),
+    Kernels(kernels::Arguments),
     Machine(machine::Arguments),
+    Report(report::Arguments),
     Verify(verify::Arguments),
 }
+
+/// Where results lie in a checkout.
+const RESULTS: &str = "results";
 
 /// How a command ended, as an exit code: 0 done or PASS, 1 FAIL, 2 usage, protocol or I/O, 3 INCONCLUSIVE, 4 INVALID, 5 NO-GPU.
 pub type Exit = u8;
@@ -86,6 +94,8 @@ fn run_matches(matches: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<Exit> 
         Command::Adapters => adapters::run(io),
         Command::Gate(arguments) => gate::run(&arguments, io),
         Command::Verify(arguments) => verify::run(&arguments, io),
+        Command::Kernels(arguments) => kernels::run(&arguments, io),
+        Command::Report(arguments) => report::run(&arguments, io),
         Command::Machine(arguments) => machine::run(&arguments, io),
     }
 }

@@ -4,13 +4,13 @@ use super::{CurrentKernel, Record, Settings};
 use crate::results::schema::*;
 use std::collections::BTreeMap;
 
-pub(super) const GPU_MACHINE: &str = "ryzen9-7950x+rtx4090-3fa9c1d2";
-pub(super) const CPU_MACHINE: &str = "xeon-123f4241";
+pub(crate) const GPU_MACHINE: &str = "ryzen9-7950x+rtx4090-3fa9c1d2";
+pub(crate) const CPU_MACHINE: &str = "xeon-123f4241";
 
 /// A duration that only the GPU arm of [`CPU_MACHINE`] holds: software adapters must not get as far as the page.
 pub(super) const FORBIDDEN_NS: u64 = 77_731_000;
 
-pub(super) struct Fixture {
+pub(crate) struct Fixture {
     kernel: String,
     machine_id: String,
     day: u32,
@@ -19,7 +19,7 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    pub(super) fn new(kernel: &str, machine_id: &str) -> Self {
+    pub(crate) fn new(kernel: &str, machine_id: &str) -> Self {
         Self { kernel: kernel.into(), machine_id: machine_id.into(), day: 1, verdict: Verdict::Pass, reason: None }
     }
 
@@ -28,7 +28,7 @@ impl Fixture {
         self
     }
 
-    pub(super) fn verdict(mut self, verdict: Verdict, reason: Option<&str>) -> Self {
+    pub(crate) fn verdict(mut self, verdict: Verdict, reason: Option<&str>) -> Self {
         self.verdict = verdict;
         self.reason = reason.map(str::to_owned);
         self
@@ -49,7 +49,7 @@ impl Fixture {
         }
     }
 
-    pub(super) fn record(&self) -> Record {
+    pub(crate) fn record(&self) -> Record {
         let started = format!("2026-09-{:02}T10:00:00Z", self.day);
         let stamp = format!("202609{:02}T100000Z", self.day);
         let result = ResultFile {

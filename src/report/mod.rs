@@ -11,7 +11,7 @@ mod splice;
 mod sweep;
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 
 pub use judge::{Judgement, State};
 pub use splice::{Difference, differences, write};
