@@ -19,7 +19,7 @@ pub(super) fn fingerprint(sources: &[(&str, &str)]) -> String {
     let mut hash = Sha256::new();
     for (name, text) in sources {
         let text = text.replace("\r\n", "\n");
-        hash.update(format!("{name}\n{}\n", text.len()));
+        hash.update(format!("{name}:{}:", text.len()));
         hash.update(text);
     }
     hex(&hash.finalize())
