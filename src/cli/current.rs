@@ -36,18 +36,24 @@ pub(super) fn kernels() -> Result<Vec<CurrentKernel>, Error> {
                 title: kernel.title().to_owned(),
                 kernel_hash: fingerprint(kernel.gpu_sources()),
                 baseline_hash: fingerprint(kernel.cpu_sources()),
+                protocol_path: protocol_path(*kernel),
                 protocol_sha256: protocol_sha256(*kernel)?,
             })
         })
         .collect()
 }
 
+fn protocol_path(kernel: &dyn Kernel) -> String {
+    format!("{PROTOCOLS}/{}.toml", kernel.id())
+}
+
 fn protocol_sha256(kernel: &dyn Kernel) -> Result<Option<String>, Error> {
-    let path = Path::new(PROTOCOLS).join(format!("{}.toml", kernel.id()));
+    let path = protocol_path(kernel);
+    let path = Path::new(&path);
     if !path.exists() {
         return Ok(None);
     }
-    let protocols = protocol::read(&path, KERNELS)?;
+    let protocols = protocol::read(path, KERNELS)?;
     let own = protocols.into_iter().find(|protocol| protocol.kernel == kernel.id());
     Ok(own.map(|protocol| protocol.sha256))
 }

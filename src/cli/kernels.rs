@@ -3,7 +3,7 @@
 use super::{Exit, Io, current, machine};
 use crate::kernels::KERNELS;
 use crate::machine::{Build, Machine};
-use crate::report::{Record, State, judge};
+use crate::report::{Currency, Record, State, judge};
 use crate::simd::Level;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::json;
@@ -74,21 +74,26 @@ fn print(
 }
 
 fn state_words(state: &State) -> String {
-    let State::Judged { reason, stale, commit, measured_utc, .. } = state else { return state.word().to_owned() };
+    let State::Judged { reason, currency, commit, measured_utc, .. } = state else { return state.word().to_owned() };
     let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
     let commit = commit.as_ref().map_or_else(String::new, |commit| format!(", {commit}"));
-    let stale = if *stale { "; stale, measure again" } else { "" };
+    let stale = match currency {
+        Currency::Current => "",
+        Currency::OtherProtocol => "; by another protocol than the kernel's",
+        Currency::Stale => "; stale, measure again",
+    };
     format!("{}{reason} ({}{commit}){stale}", state.word(), measured_utc.get(..10).unwrap_or(measured_utc))
 }
 
 fn state_json(state: &State) -> serde_json::Value {
     match state {
         State::NotMeasured => json!({ "state": state.word() }),
-        State::Judged { verdict, reason, stale, commit, measured_utc, path } => json!({
+        State::Judged { verdict, reason, currency, commit, measured_utc, path } => json!({
             "state": state.word(),
             "verdict": verdict,
             "reason": reason,
-            "stale": stale,
+            "stale": *currency == Currency::Stale,
+            "own_protocol": *currency == Currency::OtherProtocol,
             "commit": commit,
             "measured_utc": measured_utc,
             "result": path,
@@ -104,20 +109,20 @@ mod tests {
     #[test]
     fn a_state_says_why_when_and_whether_it_still_counts() {
         assert_eq!(state_words(&State::NotMeasured), "not measured");
-        let judged = |verdict, reason: Option<&str>, stale| State::Judged {
+        let judged = |verdict, reason: Option<&str>, currency| State::Judged {
             verdict,
             reason: reason.map(str::to_owned),
-            stale,
+            currency,
             commit: Some("a1b2c3d4".into()),
             measured_utc: "2026-09-20T10:00:00Z".into(),
             path: "m/cosine/x.json".into(),
         };
-        assert_eq!(state_words(&judged(Verdict::Pass, None, false)), "passed (2026-09-20, a1b2c3d4)");
+        assert_eq!(state_words(&judged(Verdict::Pass, None, Currency::Current)), "passed (2026-09-20, a1b2c3d4)");
         assert_eq!(
-            state_words(&judged(Verdict::Fail, Some("below_gate"), true)),
+            state_words(&judged(Verdict::Fail, Some("below_gate"), Currency::Stale)),
             "failed: below_gate (2026-09-20, a1b2c3d4); stale, measure again"
         );
-        assert_eq!(state_words(&judged(Verdict::NoGpu, None, false)), "no GPU (2026-09-20, a1b2c3d4)");
-        assert_eq!(state_json(&judged(Verdict::NoGpu, None, false))["verdict"], "no-gpu");
+        assert_eq!(state_words(&judged(Verdict::NoGpu, None, Currency::Current)), "no GPU (2026-09-20, a1b2c3d4)");
+        assert_eq!(state_json(&judged(Verdict::NoGpu, None, Currency::Current))["verdict"], "no-gpu");
     }
 }

@@ -374,6 +374,7 @@ pub(super) fn kernels() -> Vec<CurrentKernel> {
         title: title.into(),
         kernel_hash: "4e".repeat(32),
         baseline_hash: "ba".repeat(32),
+        protocol_path: "protocols/cosine.toml".into(),
         protocol_sha256: Some("c0".repeat(32)),
     };
     vec![kernel("cosine", "Tiled cosine + top-k"), kernel("myers", "Bit-parallel Myers"), kernel("spmm", "CSR SpMM")]

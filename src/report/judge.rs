@@ -21,10 +21,21 @@ pub struct Judgement<'a> {
     pub verdict: Verdict,
     /// Why, in a word or two.
     pub reason: Option<String>,
-    /// The program, the protocol or the kernel has changed since.
-    pub stale: bool,
+    /// Whether it measured what the program has now.
+    pub currency: Currency,
     /// The newest run of the CPU arm against itself on this machine.
     pub null: Option<&'a Record>,
+}
+
+/// Whether a result speaks of the present kernel. The better comes later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Currency {
+    /// The kernel, its baseline or its protocol has changed since: the verdict no longer counts.
+    Stale,
+    /// Present code, measured by a protocol of the user's own: a verdict at the user's sizes, not the kernel's.
+    OtherProtocol,
+    /// Present code, by the kernel's protocol.
+    Current,
 }
 
 impl Judgement<'_> {
@@ -55,8 +66,8 @@ pub enum State {
         verdict: Verdict,
         /// Why.
         reason: Option<String>,
-        /// Measured with code or by a protocol that has changed since.
-        stale: bool,
+        /// Whether it measured what the program has now.
+        currency: Currency,
         /// Commit that was measured, 8 digits.
         commit: Option<String>,
         /// When.
@@ -91,7 +102,7 @@ pub fn state(records: &[Record], kernels: &[CurrentKernel], kernel: &str, machin
     found.map_or(State::NotMeasured, |judgement| State::Judged {
         verdict: judgement.verdict,
         reason: judgement.reason.clone(),
-        stale: judgement.stale,
+        currency: judgement.currency,
         commit: judgement.result().code.commit.as_deref().map(|commit| super::numbers::short_hash(commit).to_owned()),
         measured_utc: judgement.result().run.started_utc.clone(),
         path: judgement.shown.path.clone(),
@@ -110,7 +121,7 @@ pub fn judge<'a>(records: &'a [Record], kernels: &[CurrentKernel]) -> Vec<Judgem
         let Some(judgement) = judge_group(runs, records, kernels) else { continue };
         let result = &judgement.shown.result;
         let key = (judgement.title.clone(), result.kernel.as_str(), result.machine.machine_id.as_str());
-        let rank = |judgement: &Judgement<'_>| (!judgement.stale, newest_key(judgement.shown));
+        let rank = |judgement: &Judgement<'_>| (judgement.currency, newest_key(judgement.shown));
         match best.get(&key) {
             Some(other) if rank(other) >= rank(&judgement) => {}
             _ => {
@@ -156,15 +167,25 @@ fn judge_group<'a>(
         runs,
         verdict,
         reason,
-        stale: current.is_none_or(|kernel| is_stale(&shown.result, kernel)),
+        currency: current.map_or(Currency::Stale, |kernel| currency(&shown.result, kernel)),
         null,
     })
 }
 
-fn is_stale(result: &ResultFile, current: &CurrentKernel) -> bool {
-    result.code.kernel_hash != current.kernel_hash
-        || result.code.baseline_hash != current.baseline_hash
-        || current.protocol_sha256.as_ref().is_some_and(|sha256| *sha256 != result.protocol.sha256)
+fn currency(result: &ResultFile, current: &CurrentKernel) -> Currency {
+    if result.code.kernel_hash != current.kernel_hash || result.code.baseline_hash != current.baseline_hash {
+        return Currency::Stale;
+    }
+    match &current.protocol_sha256 {
+        Some(sha256) if *sha256 != result.protocol.sha256 => {
+            if result.protocol.path == current.protocol_path {
+                Currency::Stale
+            } else {
+                Currency::OtherProtocol
+            }
+        }
+        _ => Currency::Current,
+    }
 }
 
 /// PASS only if every run is PASS, FAIL if all are FAIL, INVALID if any is; else INCONCLUSIVE.
@@ -289,7 +310,7 @@ mod tests {
     #[test]
     fn code_or_protocol_that_changed_since_makes_a_result_stale() {
         let records = [run(Verdict::Pass, None, 1).record()];
-        let stale = |kernels: &[CurrentKernel]| judge(&records, kernels)[0].stale;
+        let stale = |kernels: &[CurrentKernel]| judge(&records, kernels)[0].currency == Currency::Stale;
         let current = fixtures::kernels();
         assert!(!stale(&current));
         let changes: [fn(&mut CurrentKernel); 3] = [
@@ -306,6 +327,18 @@ mod tests {
         kernels.iter_mut().for_each(|kernel| kernel.protocol_sha256 = None);
         assert!(!stale(&kernels), "no protocol to compare with");
         assert!(stale(&[]), "the kernel is gone");
+    }
+
+    #[test]
+    fn a_protocol_of_the_users_own_is_not_stale_but_gives_way_to_the_kernels() {
+        let mut own = run(Verdict::Pass, None, 2).record();
+        own.result.protocol.path = "mine.toml".into();
+        own.result.protocol.sha256 = "00".into();
+        let mut records = vec![own];
+        assert_eq!(judge(&records, &fixtures::kernels())[0].currency, Currency::OtherProtocol);
+        records.push(run(Verdict::Fail, Some("below_gate"), 1).record());
+        let judgements = judge(&records, &fixtures::kernels());
+        assert_eq!((judgements[0].currency, judgements[0].verdict), (Currency::Current, Verdict::Fail));
     }
 
     #[test]
@@ -333,6 +366,8 @@ mod tests {
         assert_eq!(state(&records, &kernels, "spmm", fixtures::GPU_MACHINE), State::NotMeasured);
         let found = state(&records, &kernels, "cosine", fixtures::GPU_MACHINE);
         assert_eq!(found.word(), "passed");
-        assert!(matches!(found, State::Judged { stale: false, commit: Some(commit), .. } if commit == "a1b2c3d4"));
+        assert!(
+            matches!(found, State::Judged { currency: Currency::Current, commit: Some(commit), .. } if commit == "a1b2c3d4")
+        );
     }
 }

@@ -4,7 +4,7 @@
 mod kernel;
 mod machines;
 
-use super::judge::Judgement;
+use super::judge::{Currency, Judgement};
 use super::numbers::{self, grouped, short, short_hash};
 use super::sweep::{self, Ratio, Sweep};
 use super::{Record, Settings};
@@ -152,11 +152,12 @@ fn interval(ratio: Ratio) -> String {
 
 fn verdict(judgement: &Judgement<'_>) -> String {
     let words = verdict_words(judgement.verdict, judgement.reason.as_deref());
-    if !judgement.stale {
-        return words;
-    }
     let commit = judgement.result().code.commit.as_deref().map_or("an unknown commit", short_hash);
-    format!("stale (measured at {commit}): was {words}")
+    match judgement.currency {
+        Currency::Current => words,
+        Currency::OtherProtocol => format!("{words}, by {} only", judgement.result().protocol.path),
+        Currency::Stale => format!("stale (measured at {commit}): was {words}"),
+    }
 }
 
 fn verdict_words(verdict: Verdict, reason: Option<&str>) -> String {
@@ -257,7 +258,7 @@ fn how_to_read(text: &mut Text, judgements: &[Judgement<'_>]) {
         "**PASS**: lo reaches the gate, at every gate size and in every context. **FAIL**: hi stays below it. \
          **INCONCLUSIVE**: neither, or the runs of the same code disagree; running again can take a PASS away and cannot \
          make one of a FAIL. **INVALID**: a wrong result, and so no ratio at all. **stale**: code or protocol has changed \
-         since, the verdict no longer counts."
+         since, the verdict no longer counts. **by FILE only**: at the sizes of that protocol, which is not the kernel's."
             .to_owned(),
         "**Kernel-only** leaves the transfers out. It is not a gate and no speed-up is made of it.".to_owned(),
         "**rate** counts a multiply-add as two operations. **of ceiling** is the time at the machine's measured ceiling \

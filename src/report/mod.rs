@@ -13,7 +13,7 @@ mod sweep;
 #[cfg(test)]
 pub(crate) mod fixtures;
 
-pub use judge::{Judgement, State};
+pub use judge::{Currency, Judgement, State};
 pub use splice::{Difference, differences, write};
 
 use crate::results::schema::ResultFile;
@@ -40,6 +40,8 @@ pub struct CurrentKernel {
     pub kernel_hash: String,
     /// Hash of what the CPU arm does.
     pub baseline_hash: String,
+    /// Where its protocol lies, from the root of the repository.
+    pub protocol_path: String,
     /// Hash of its protocol; `None` where there is none to compare with.
     pub protocol_sha256: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! What a result says before anything is measured: run, protocol, code, machine.
 
 use crate::cli::Io;
+use crate::cli::current::fingerprint;
 use crate::gate::protocol::Protocol;
 use crate::kernels::{Kernel, Platform};
 use crate::machine::{Build, Machine, measure_cpu_ceilings};
@@ -50,15 +51,6 @@ fn argv() -> Vec<String> {
     std::env::args_os().skip(1).map(|argument| public(argument.to_string_lossy().into_owned())).collect()
 }
 
-fn hash_of(sources: &[(&str, &str)]) -> String {
-    let mut hash = Sha256::new();
-    for (name, text) in sources {
-        hash.update(format!("{name}:{}:", text.len()));
-        hash.update(text.as_bytes());
-    }
-    hex(&hash.finalize())
-}
-
 pub(super) fn result(
     kernel: &dyn Kernel,
     protocol: &Protocol,
@@ -73,7 +65,7 @@ pub(super) fn result(
     // Different for every run, and small enough for any reader of JSON.
     let nanos = jiff::Timestamp::now().as_nanosecond();
     let random = hex(&Sha256::digest(format!("{nanos}-{}", std::process::id())));
-    let generator_hash = hash_of(&[("generate.rs", include_str!("../../data/generate.rs"))]);
+    let generator_hash = fingerprint(&[("generate.rs", include_str!("../../data/generate.rs"))]);
     Ok(ResultFile {
         schema: SCHEMA.into(),
         kernel: kernel.id().into(),
@@ -97,8 +89,8 @@ pub(super) fn result(
             profile: if cfg!(debug_assertions) { "debug".into() } else { build.profile.into() },
             target: build.target.into(),
             wgpu: build.wgpu.map(str::to_owned),
-            kernel_hash: hash_of(kernel.gpu_sources()),
-            baseline_hash: hash_of(kernel.cpu_sources()),
+            kernel_hash: fingerprint(kernel.gpu_sources()),
+            baseline_hash: fingerprint(kernel.cpu_sources()),
         },
         machine,
         state: Vec::new(),
