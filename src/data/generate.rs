@@ -62,9 +62,7 @@ pub fn matrix(distribution: &str, rows: usize, cols: usize, seed: u64) -> Result
 /// # Errors
 /// As [`matrix`].
 pub fn queries(distribution: &str, count: usize, cols: usize, seed: u64, call: u64) -> Result<Matrix, Error> {
-    let mut generator = Generator::new(distribution, count, cols, seed)?;
-    generator.stream = QUERIES.wrapping_add(call);
-    generator.matrix()
+    Generator::queries(distribution, count, cols, seed, call)?.matrix()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +118,15 @@ impl Generator {
         Ok(Self { distribution, rows, cols, seed, stream: ROWS, structure })
     }
 
+    /// Prepares queries instead: see [`queries`].
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn queries(distribution: &str, count: usize, cols: usize, seed: u64, call: u64) -> Result<Self, Error> {
+        let generator = Self::new(distribution, count, cols, seed)?;
+        Ok(Self { stream: QUERIES.wrapping_add(call), ..generator })
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
@@ -133,6 +140,11 @@ impl Generator {
     /// Number of blocks; the last one may be shorter than [`BLOCK_ROWS`].
     pub fn blocks(&self) -> usize {
         self.rows.div_ceil(BLOCK_ROWS)
+    }
+
+    /// Values of a block that is not the last one.
+    pub fn block_values(&self) -> usize {
+        BLOCK_ROWS * self.cols
     }
 
     /// The rows of a block, as (first, count).
@@ -201,8 +213,7 @@ impl Generator {
     fn matrix(&self) -> Result<Matrix, Error> {
         let mut values = allocate(self.rows, self.cols)?;
         if !values.is_empty() {
-            let block = BLOCK_ROWS * self.cols;
-            values.par_chunks_mut(block).enumerate().for_each(|(block, values)| self.fill(block, values));
+            values.par_chunks_mut(self.block_values()).enumerate().for_each(|(block, values)| self.fill(block, values));
         }
         Matrix::new(self.rows, self.cols, values)
     }
