@@ -25,14 +25,15 @@ enum Target {
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Temporary(file) => file.write(bytes),
+            // To the file itself: errors of the wrapper would name the temporary path.
+            Self::Temporary(file) => file.as_file_mut().write(bytes),
             Self::Direct(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Temporary(file) => file.flush(),
+            Self::Temporary(file) => file.as_file_mut().flush(),
             Self::Direct(file) => file.flush(),
         }
     }

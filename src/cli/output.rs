@@ -36,6 +36,14 @@ impl Io {
         io::stdout().is_terminal()
     }
 
+    /// Where to compute, for a command that was given `--device flag`; see [`platform`](super::platform()).
+    ///
+    /// # Errors
+    /// No such adapter, or an environment variable with a bad value.
+    pub fn platform(&self, flag: &str) -> anyhow::Result<crate::kernels::Platform> {
+        super::platform(flag)
+    }
+
     /// Progress over `total` steps: a bar on a terminal, a plain line every 10 seconds elsewhere.
     pub fn progress(&self, what: &str, total: u64) -> Progress {
         let plain = !io::stderr().is_terminal() || std::env::var_os("CI").is_some();
@@ -91,7 +99,20 @@ impl Drop for Progress {
 
 /// One line on stderr.
 pub(super) fn error(error: &anyhow::Error) {
-    eprintln!("lodestar: {}", one_line(&format!("{error:#}")));
+    eprintln!("lodestar: {}", one_line(&message(error)));
+}
+
+/// The chain of causes, without those that the message before them ends with already.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if message.is_empty() {
+            message = cause;
+        } else if !message.ends_with(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    message
 }
 
 fn one_line(message: &str) -> String {
@@ -103,4 +124,17 @@ pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
         .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = anyhow::Error::from(Error::file("x.npy", io::ErrorKind::NotFound.into())).context("reading");
+        assert_eq!(message(&error), "reading: x.npy: entity not found");
+        assert_eq!(one_line("a\n  b\n"), "a b");
+    }
 }

@@ -66,6 +66,14 @@ impl ListFormat {
         }
     }
 
+    /// Whether all files of an output can be written; asked before long work.
+    ///
+    /// # Errors
+    /// [`Error::File`] when a folder does not exist or cannot be written.
+    pub fn check_writable(self, output: &Path) -> Result<(), Error> {
+        self.files(output).iter().try_for_each(|path| AtomicFile::create(path).map(drop))
+    }
+
     /// The files that an output of this name becomes.
     pub fn files(self, output: &Path) -> Vec<PathBuf> {
         match self {
@@ -100,9 +108,11 @@ pub struct RankedLists<'a> {
     pub width: usize,
     /// What the scores are, for the heading.
     pub score: &'a str,
+    /// What number each query has; its position where there are none.
+    pub numbers: Option<&'a [usize]>,
     /// What rows are called.
     pub ids: Option<&'a Names>,
-    /// What queries are called.
+    /// What queries are called, by their number.
     pub query_ids: Option<&'a Names>,
 }
 
@@ -110,6 +120,11 @@ impl<'a> RankedLists<'a> {
     /// Number of queries.
     pub fn queries(&self) -> usize {
         self.offsets.len().saturating_sub(1)
+    }
+
+    /// The number of a query.
+    pub fn number(&self, query: usize) -> usize {
+        self.numbers.map_or(query, |numbers| numbers[query])
     }
 
     /// Rows and scores of one query.
@@ -198,9 +213,9 @@ impl<'a> RankedLists<'a> {
         for query in 0..self.queries() {
             let (rows, scores) = self.query(query);
             for (rank, (&row, &score)) in rows.iter().zip(scores).enumerate() {
-                writer.write_field(number(&mut text, query)).map_err(plain)?;
+                writer.write_field(number(&mut text, self.number(query))).map_err(plain)?;
                 if let Some(names) = self.query_ids {
-                    writer.write_field(names.get(query)).map_err(plain)?;
+                    writer.write_field(names.get(self.number(query))).map_err(plain)?;
                 }
                 writer.write_field(number(&mut text, rank + 1)).map_err(plain)?;
                 writer.write_field(number(&mut text, row)).map_err(plain)?;
@@ -218,9 +233,9 @@ impl<'a> RankedLists<'a> {
         let mut buffer = io::BufWriter::new(stream);
         for query in 0..self.queries() {
             let (rows, scores) = self.query(query);
-            write!(buffer, "{{\"query\":{query}")?;
+            write!(buffer, "{{\"query\":{}", self.number(query))?;
             if let Some(names) = self.query_ids {
-                write!(buffer, ",\"query_id\":{}", json(names.get(query)))?;
+                write!(buffer, ",\"query_id\":{}", json(names.get(self.number(query))))?;
             }
             write!(buffer, ",\"neighbors\":[")?;
             for (rank, (&row, &score)) in rows.iter().zip(scores).enumerate() {

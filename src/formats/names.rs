@@ -61,6 +61,23 @@ impl Names {
         &self.text[start..self.ends[row]]
     }
 
+    /// All rows of this name.
+    pub fn rows_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = usize> + 'a {
+        self.iter().enumerate().filter(move |(_, other)| *other == name).map(|(row, _)| row)
+    }
+
+    /// At most `count` different names that begin as `name` does, the longest common beginning first, then the
+    /// shortest; for messages.
+    /// A common beginning counts from 3 letters on, upper and lower case alike.
+    pub fn similar(&self, name: &str, count: usize) -> Vec<&str> {
+        let name = name.to_lowercase();
+        let common = |other: &str| name.chars().zip(other.to_lowercase().chars()).take_while(|(a, b)| a == b).count();
+        let mut similar: Vec<_> = self.iter().map(|other| (common(other), other)).filter(|(n, _)| *n >= 3).collect();
+        similar.sort_by_key(|(common, other)| (std::cmp::Reverse(*common), other.len(), *other));
+        similar.dedup();
+        similar.into_iter().take(count).map(|(_, other)| other).collect()
+    }
+
     /// All names in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         (0..self.len()).map(|row| self.get(row))

@@ -282,6 +282,17 @@ fn names_are_lines_or_first_columns() {
     );
 }
 
+#[test]
+fn names_like_one_that_is_not_there_are_suggested() {
+    let (_folder, path) = file("a.txt", b"lightship\nlight\nship\nlightship\ntower\nLighter\nmoonlight\n");
+    let names = Names::read(&path).unwrap();
+    assert_eq!(names.rows_named("lightship").collect::<Vec<_>>(), [0, 3]);
+    assert_eq!(names.rows_named("lighthouse").count(), 0);
+    assert_eq!(names.similar("lighthouse", 3), ["light", "Lighter", "lightship"]);
+    assert_eq!(names.similar("moon", 3), ["moonlight"]);
+    assert_eq!(names.similar("xyz", 3), [""; 0]);
+}
+
 const OFFSETS: [usize; 4] = [0, 2, 2, 3];
 
 fn lists<'a>(ids: Option<&'a Names>, query_ids: Option<&'a Names>) -> RankedLists<'a> {
@@ -291,6 +302,7 @@ fn lists<'a>(ids: Option<&'a Names>, query_ids: Option<&'a Names>) -> RankedList
         scores: &[1.0, 0.1, -2.5e-9],
         width: 2,
         score: "cosine",
+        numbers: None,
         ids,
         query_ids,
     }
@@ -318,6 +330,18 @@ fn lists_are_written_with_and_without_names() {
 {"query":2,"neighbors":[{"row":2,"id":"d","cosine":-2.5e-9}]}
 "#
     );
+}
+
+#[test]
+fn queries_keep_their_own_numbers_and_names() {
+    let (_folder, path) = file("names.txt", b"a\nb\nc\nd\n");
+    let names = Names::read(&path).unwrap();
+    let lists = RankedLists { numbers: Some(&[3, 0, 1]), ..lists(None, Some(&names)) };
+    assert_eq!(
+        text(&lists, ListFormat::Tsv),
+        "query\tquery_id\trank\trow\tcosine\n3\td\t1\t1\t1\n3\td\t2\t0\t0.1\n1\tb\t1\t2\t-2.5e-9\n"
+    );
+    assert!(text(&lists, ListFormat::Jsonl).starts_with(r#"{"query":3,"query_id":"d","#));
 }
 
 #[test]

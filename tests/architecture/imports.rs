@@ -157,7 +157,7 @@ pub(crate) fn objection(from: &[&str], import: &Import, kernels: &[String]) -> O
             || may_use.contains(&used)
             || (user.starts_with("kernel") && used == "cli" && is_given(import))
             || (user == "kernel"
-                && from.last().is_some_and(|file| file == "command" || file == "case")
+                && from.iter().any(|file| file == "command" || file == "case")
                 && COMMAND_MAY_USE.contains(&used))
     };
     (!allowed).then(|| format!("{} may not use {used} (crate::{path})", from.join("::")))
