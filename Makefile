@@ -2,8 +2,10 @@
 # Without make: scripts/set-up.sh, then the cargo lines below.
 
 CARGO ?= cargo
-# What to measure, and any flag of `lodestar gate`: make gate KERNEL=cosine ARGS=--quick
+# What to measure, by which protocol, and any flag of `lodestar gate`. The quick start takes minutes, on the real corpus
+# of this repository; the gate that decides is `make gate PROTOCOL=protocols/cosine.toml`.
 KERNEL ?= cosine
+PROTOCOL ?= protocols/quickstart.toml
 ARGS ?=
 
 # Mesa's device-select layer only reorders adapters, and complains on stderr where there is no desktop session.
@@ -13,7 +15,7 @@ export NODEVICE_SELECT ?= 1
 .PHONY: help gate test lint report check
 
 help:
-	@echo 'make gate     measure the gate of one kernel (KERNEL=cosine) on this machine, with or without a GPU'
+	@echo 'make gate     measure a gate on this machine, with or without a GPU: a first look, on the real corpus'
 	@echo 'make test     every test, the shaders on whatever adapter there is'
 	@echo 'make lint     formatting, clippy and documentation, warnings refused'
 	@echo 'make report   render docs/guides/performance.md from results/'
@@ -23,7 +25,7 @@ help:
 gate:
 	scripts/set-up.sh --optional
 	$(CARGO) build --release --locked
-	$(CARGO) run --release --locked --quiet -- gate $(KERNEL) --allow-no-gpu $(ARGS)
+	$(CARGO) run --release --locked --quiet -- gate $(KERNEL) --sizes $(PROTOCOL) --allow-no-gpu $(ARGS)
 
 # LODESTAR_GPU=require: a missing adapter fails the tests instead of skipping them.
 test:

@@ -244,6 +244,20 @@ fn every_kernel_has_the_same_files() {
 }
 
 #[test]
+fn every_kernel_has_its_protocol() {
+    let without = |protocol: &dyn Fn(&str) -> PathBuf| -> Vec<String> {
+        let section = |kernel: &str| format!("[{kernel}]");
+        let has = |kernel: &str| {
+            std::fs::read_to_string(protocol(kernel)).is_ok_and(|text| text.lines().any(|line| line == section(kernel)))
+        };
+        kernel_folders().into_iter().filter(|kernel| !has(kernel)).collect()
+    };
+    let protocols = root().join("protocols");
+    assert_none("kernels without protocols/<id>.toml", &without(&|kernel| protocols.join(format!("{kernel}.toml"))));
+    assert_eq!(without(&|_| root().join("Cargo.toml")), kernel_folders(), "a file without the section is no protocol");
+}
+
+#[test]
 fn the_module_of_a_file_is_its_path() {
     assert_eq!(module_of("src/kernels/cosine/mod.rs"), ["kernels", "cosine"]);
     assert_eq!(module_of("src/gate/plan.rs"), ["gate", "plan"]);
