@@ -12,14 +12,13 @@ ARGS ?=
 export NODEVICE_SELECT ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help gate test lint report check
+.PHONY: help gate test lint report
 
 help:
 	@echo 'make gate     measure a gate on this machine, with or without a GPU: a first look, on the real corpus'
 	@echo 'make test     every test, the shaders on whatever adapter there is'
 	@echo 'make lint     formatting, clippy and documentation, warnings refused'
 	@echo 'make report   render docs/guides/performance.md from results/'
-	@echo 'make check    compare every variant of every kernel with its reference on this machine'
 
 # Succeeds without a GPU, and says NO-GPU then.
 gate:
@@ -40,7 +39,3 @@ lint:
 
 report:
 	$(CARGO) run --release --locked --quiet -- report
-
-check:
-	scripts/set-up.sh
-	$(CARGO) run --release --locked --quiet -- check

@@ -220,6 +220,7 @@ mod tests {
             ),
             (&["kernels", "cosine", "simd"], "use crate::{Error, dispatch, data::Matrix}; use super::rank::rank;"),
             (&["kernels", "cosine", "command"], "use crate::formats::npy; use crate::cli::{Io, Progress};"),
+            (&["kernels", "cosine", "command", "answer"], "use crate::formats::RankedLists;"),
             (&["kernels", "chain", "gpu"], "use crate::kernels::spmm::gpu;"),
             (&["kernels"], "static K: &[&dyn Kernel] = &[&cosine::Cosine]; use crate::simd::Level;"),
             (&["atomic_file"], "use crate::error::Error;"),
