@@ -22,6 +22,8 @@ pub use shader::{Field, Params, Pipeline, Shader};
 pub use submit::{BindGroup, Commands, Download, Pass, Submission, fold};
 pub use timing::{Ceilings, Timer};
 
+pub(crate) use shader::params;
+
 use crate::error::DeviceError;
 use fault::Fault;
 use std::collections::HashMap;
@@ -189,8 +191,12 @@ impl Device {
     /// The most bytes of one operand that go into one buffer: what the adapter binds and allocates, at most 1 GiB,
     /// less where [`Options::segment_bytes`] says so.
     pub fn segment_bytes(&self) -> u64 {
-        let adapter = self.limits.max_storage_buffer_binding_size.min(self.limits.max_buffer_size);
-        adapter.min(MAX_SEGMENT_BYTES).min(self.options.segment_bytes.unwrap_or(u64::MAX))
+        self.binding_bytes().min(MAX_SEGMENT_BYTES).min(self.options.segment_bytes.unwrap_or(u64::MAX))
+    }
+
+    /// The most bytes that one buffer can have and one binding can see.
+    pub fn binding_bytes(&self) -> u64 {
+        self.limits.max_storage_buffer_binding_size.min(self.limits.max_buffer_size)
     }
 
     /// Workgroups allowed in one dimension of a dispatch.

@@ -250,7 +250,7 @@ fn reflect(shader: &Shader, source: &str) -> Result<Reflection, String> {
     let parsed =
         naga::front::wgsl::parse_str(source).map_err(|error| fault::one_line(&error.emit_to_string(source)))?;
     let mut validator =
-        naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::default());
+        naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::all());
     let info = validator.validate(&parsed).map_err(|error| fault::one_line(&error.emit_to_string(source)))?;
     let constants = shader.overrides().iter().map(|(name, value)| ((*name).to_owned(), f64::from(*value))).collect();
     let entry = (naga::ShaderStage::Compute, shader.entry());

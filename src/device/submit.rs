@@ -199,7 +199,7 @@ impl<'a> Commands<'a> {
     }
 
     /// Turns a timer's notes into a download of two ticks.
-    pub(super) fn resolve(&mut self, timer: &Timer) -> Result<Download<u64>, DeviceError> {
+    fn resolve(&mut self, timer: &Timer) -> Result<Download<u64>, DeviceError> {
         self.encoder.resolve_query_set(&timer.set, 0..2, &timer.resolved, 0);
         self.copy_down(&timer.resolved, 0, 16).map(|index| Download { index, len: 2, kind: PhantomData })
     }
@@ -264,6 +264,18 @@ impl<'a> Commands<'a> {
             device.return_up_chunk(chunk);
         }
         index
+    }
+
+    /// Submits everything and waits; the nanoseconds of the timed pass, by the device's own clock, where they make sense.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn submit_timed(mut self, timer: &Timer) -> Result<Option<u64>, DeviceError> {
+        let download = self.resolve(timer)?;
+        let submission = self.submit()?;
+        let mut ticks = [0; 2];
+        submission.read(&download, &mut ticks)?;
+        Ok(timer.nanoseconds(ticks))
     }
 
     /// Submits everything.

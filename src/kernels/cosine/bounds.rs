@@ -17,6 +17,10 @@ use crate::simd::{Level, Simd, SimdBase, SimdFloat};
 /// Squared norms outside of this range cannot be bounded in f32, where products would under- or overflow.
 const BOUNDED_NORM2: std::ops::RangeInclusive<f32> = 1e-30..=1e30;
 
+/// The same on a device, which may also flush subnormal products to zero: at |q| |x| >= 1e-27 that is far below gamma.
+#[cfg(feature = "gpu")]
+const DEVICE_NORM2: std::ops::RangeInclusive<f32> = 1e-24..=1e24;
+
 /// The four numbers of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RowTerms {
@@ -61,24 +65,33 @@ fn round_up(bound: f64) -> f32 {
 }
 
 /// What rows of one width have in common.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Bounds {
     metric: Metric,
     /// gamma of a dot product.
     dot: f32,
     /// gamma of a squared norm.
     norm: f32,
+    /// Squared norms that are bounded.
+    range: std::ops::RangeInclusive<f32>,
 }
 
 impl Bounds {
     pub(super) fn new(metric: Metric, dim: usize) -> Self {
-        Self { metric, dot: gamma(dim + dim / 16 + 32), norm: gamma(dim / 16 + 32) }
+        Self { metric, dot: gamma(dim + dim / 16 + 32), norm: gamma(dim / 16 + 32), range: BOUNDED_NORM2 }
+    }
+
+    /// The same for WGSL, whose operations may round either way: u = 2^-23.
+    #[cfg(feature = "gpu")]
+    pub(super) fn for_device(metric: Metric, dim: usize) -> Self {
+        let (dot, norm) = (gamma(2 * (dim + dim / 16 + 32)), gamma(2 * (dim / 16 + 32)));
+        Self { metric, dot, norm, range: DEVICE_NORM2 }
     }
 
     /// Terms and kind of a row with this squared norm.
     #[inline(always)]
     pub(super) fn row(&self, norm2: f32, row: &[f32]) -> (RowTerms, RowKind) {
-        if BOUNDED_NORM2.contains(&norm2) {
+        if self.range.contains(&norm2) {
             let norm = norm2.sqrt();
             let terms = match self.metric {
                 Metric::Cosine => RowTerms { scale: 1.0 / norm, bias: 0.0, error: self.dot, slack: 0.0 },

@@ -41,7 +41,7 @@ pub(super) struct Prepared {
 pub(super) struct Unusual {
     /// Rows of the corpus that are finite, but beyond f32 arithmetic.
     exact: Vec<u32>,
-    zero_rows: u64,
+    pub(super) zero_rows: u64,
     bad_rows: u64,
     /// The first row with a NaN or an infinity, and the column of it.
     first_bad: Option<(usize, usize)>,
