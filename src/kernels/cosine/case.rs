@@ -3,6 +3,8 @@
 //! Results are canonical, so agreement means equal bytes: with the reference for a few queries of every input (the
 //! reference is slow), and for all other queries between all variants.
 
+#[cfg(feature = "gpu")]
+use super::gpu::{self, GpuCorpus};
 use super::simd::{self, top_k_prepared};
 use super::{Metric, Neighbors, Search, reference};
 use crate::data::{Matrix, generate};
@@ -27,6 +29,9 @@ pub(super) const CPU_SOURCES: &[(&str, &str)] = &[
     ("../parallel.rs", include_str!("../parallel.rs")),
     ("../../simd/ops.rs", include_str!("../../simd/ops.rs")),
 ];
+#[cfg(feature = "gpu")]
+pub(super) const GPU_SOURCES: &[(&str, &str)] = gpu::SOURCES;
+#[cfg(not(feature = "gpu"))]
 pub(super) const GPU_SOURCES: &[(&str, &str)] = &[];
 
 /// Multiply-adds that the reference may cost per input: about two seconds.
@@ -88,7 +93,25 @@ pub(super) fn prepare(case: &Case, platform: &Platform) -> Result<Box<dyn Prepar
     let search = Search::new(shape.k, Metric::Cosine);
     let resident = simd::prepare(&corpus, &search, platform.level, platform.threads)?;
     let inputs = queries.len();
+    #[cfg(feature = "gpu")]
+    let gpu = match &platform.device {
+        Some(device) => {
+            let settings = gpu::Settings {
+                device: std::sync::Arc::clone(device),
+                storage: gpu::Storage::F32,
+                level: platform.level,
+                threads: platform.threads,
+            };
+            let mut uploaded = GpuCorpus::upload(&settings, &corpus, &search)?;
+            // Everything is allocated and compiled before the first call is timed.
+            uploaded.upload_queries(&queries[0], &search)?;
+            Some(uploaded)
+        }
+        None => None,
+    };
     Ok(Box::new(Searches {
+        #[cfg(feature = "gpu")]
+        gpu,
         shape,
         platform: platform.clone(),
         search,
@@ -152,6 +175,9 @@ struct Searches {
     corpus: Matrix,
     queries: Vec<Matrix>,
     resident: simd::Prepared,
+    /// The corpus on the device, if there is one.
+    #[cfg(feature = "gpu")]
+    gpu: Option<GpuCorpus>,
     last: Option<(Variant, Row, usize, Neighbors)>,
     /// For each input: what every variant has to give, once known.
     expected: Vec<Option<Expected>>,
@@ -170,23 +196,35 @@ impl Prepared for Searches {
         if self.platform.threads > 1 {
             variants.insert(0, Variant::Simd { threads: self.platform.threads });
         }
+        #[cfg(feature = "gpu")]
+        if self.gpu.is_some() {
+            variants.push(Variant::Gpu);
+        }
         variants
     }
 
     fn has_row(&self, variant: Variant, row: Row) -> bool {
         match variant {
             Variant::Simd { .. } => matches!(row, Row::Resident | Row::OneShot),
+            #[cfg(feature = "gpu")]
+            Variant::Gpu => self.gpu.is_some(),
+            #[cfg(not(feature = "gpu"))]
             Variant::Gpu => false,
         }
     }
 
     fn run(&mut self, variant: Variant, row: Row, input: usize) -> Result<Option<u64>, Error> {
-        let queries = &self.queries[input];
         let neighbors = match (variant, row) {
             (Variant::Simd { threads }, Row::Resident | Row::OneShot) => {
+                let queries = &self.queries[input];
                 let resident = (row == Row::Resident).then_some(&self.resident);
                 top_k_prepared(queries, &self.corpus, resident, &self.search, self.platform.level, threads)?
             }
+            #[cfg(feature = "gpu")]
+            (Variant::Gpu, row) => match self.run_gpu(row, input)? {
+                Ran::Answer(neighbors) => neighbors,
+                Ran::Part(time) => return Ok(time),
+            },
             _ => return Err(Error::argument("row", "one that this variant has", row.name())),
         };
         self.last = Some((variant, row, input, neighbors));
@@ -195,14 +233,11 @@ impl Prepared for Searches {
 
     fn work(&self, row: Row) -> Work {
         let Shape { rows, dim, queries, .. } = self.shape;
-        let up = self.shape.query_bytes() + if row == Row::OneShot { self.shape.corpus_bytes() } else { 0 };
+        let (corpus_up, call_up, down) = self.moved_bytes();
+        let up = call_up + if row == Row::OneShot { corpus_up } else { 0 };
         Work {
             bytes_up: if matches!(row, Row::KernelOnly | Row::Download | Row::Floor) { 0 } else { up },
-            bytes_down: if matches!(row, Row::KernelOnly | Row::Upload | Row::Floor) {
-                0
-            } else {
-                self.shape.result_bytes()
-            },
+            bytes_down: if matches!(row, Row::KernelOnly | Row::Upload | Row::Floor) { 0 } else { down },
             bytes_touched: self.shape.corpus_bytes() + self.shape.query_bytes(),
             operations: 2.0 * rows as f64 * dim as f64 * queries as f64,
             items: queries as u64,
@@ -232,6 +267,55 @@ impl Prepared for Searches {
         }
         let compared = 2 * found.rows.len() as u64;
         Ok(Agreement { compared, exact: compared, max_error: 0.0, tolerance: 0.0, checksum: checksum(found) })
+    }
+}
+
+/// What one call on the device gave.
+#[cfg(feature = "gpu")]
+enum Ran {
+    Answer(Neighbors),
+    /// A part of a call: no answer, perhaps the device's own nanoseconds.
+    Part(Option<u64>),
+}
+
+impl Searches {
+    /// Bytes to the device for the corpus and for a call, and bytes from the device for a call.
+    fn moved_bytes(&self) -> (u64, u64, u64) {
+        #[cfg(feature = "gpu")]
+        if let Some(gpu) = &self.gpu {
+            let (up, down) = gpu.call_bytes(self.shape.queries, &self.search);
+            return (gpu.corpus_bytes(), up, down);
+        }
+        (self.shape.corpus_bytes(), self.shape.query_bytes(), self.shape.result_bytes())
+    }
+
+    #[cfg(feature = "gpu")]
+    fn run_gpu(&mut self, row: Row, input: usize) -> Result<Ran, Error> {
+        let Some(gpu) = &mut self.gpu else {
+            return Err(Error::argument("variant", "one that this platform has", "gpu"));
+        };
+        let queries = &self.queries[input];
+        Ok(match row {
+            Row::Resident => Ran::Answer(gpu.top_k(queries, &self.corpus, &self.search)?),
+            Row::OneShot => {
+                gpu.refill(&self.corpus)?;
+                Ran::Answer(gpu.top_k(queries, &self.corpus, &self.search)?)
+            }
+            // On the queries that are on the device: those of the last call.
+            Row::KernelOnly => Ran::Part(gpu.kernel_only()?),
+            Row::Upload => {
+                gpu.upload_queries(queries, &self.search)?;
+                Ran::Part(None)
+            }
+            Row::Download => {
+                gpu.download_found(self.shape.queries)?;
+                Ran::Part(None)
+            }
+            Row::Floor => {
+                gpu.floor()?;
+                Ran::Part(None)
+            }
+        })
     }
 }
 
@@ -313,6 +397,27 @@ mod tests {
             checksums.dedup();
             assert_eq!(checksums.len(), 1, "{checksums:?}");
         }
+    }
+
+    #[cfg(feature = "gpu")]
+    #[test]
+    fn the_device_agrees_with_the_same_checksum_and_runs_every_row() {
+        let Some(device) = crate::device::tests::device("case", crate::device::Options::default()) else { return };
+        let mut prepared = prepare(&case(), &Platform { device: Some(device), ..platform() }).unwrap();
+        assert!(prepared.variants().contains(&Variant::Gpu));
+        let cpu = prepared.variants()[0];
+        for input in [0, 1, 0] {
+            prepared.run(cpu, Row::Resident, input).unwrap();
+            let expected = prepared.check(cpu, Row::Resident, input).unwrap();
+            for row in Row::ALL {
+                prepared.run(Variant::Gpu, row, input).unwrap();
+                if matches!(row, Row::Resident | Row::OneShot) {
+                    assert_eq!(prepared.check(Variant::Gpu, row, input).unwrap(), expected);
+                }
+            }
+        }
+        let (resident, one_shot) = (prepared.work(Row::Resident), prepared.work(Row::OneShot));
+        assert_eq!(one_shot.bytes_up - resident.bytes_up, 500 * (20 * 4 + 16));
     }
 
     #[test]

@@ -34,7 +34,7 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
-pub(super) use segments::Storage;
+pub use segments::Storage;
 
 use super::bounds::{QueryKind, QueryTerms};
 use super::rank::rank;
@@ -42,6 +42,7 @@ use super::{Metric, Neighbors, Search};
 use crate::data::{Matrix, Rows};
 use crate::device::{Device, Shader, params};
 use crate::error::{DeviceError, Error};
+use crate::kernels::Platform;
 use crate::simd::Level;
 use engine::{Batch, CROWDED_BATCH, Crowd, Engine, Found, RowCheck};
 use schedule::{MAX_K, Shape};
@@ -75,6 +76,13 @@ params! {
 
 /// Text of the shaders and of the host path, for the hash of the GPU arm.
 pub(super) const SOURCES: &[(&str, &str)] = &[
+    ("bounds.rs", include_str!("bounds.rs")),
+    ("exact.rs", include_str!("exact.rs")),
+    ("rank.rs", include_str!("rank.rs")),
+    ("../../device/buffer.rs", include_str!("../../device/buffer.rs")),
+    ("../../device/shader.rs", include_str!("../../device/shader.rs")),
+    ("../../device/submit.rs", include_str!("../../device/submit.rs")),
+    ("../../device/transfer.rs", include_str!("../../device/transfer.rs")),
     ("gpu.rs", include_str!("gpu.rs")),
     ("gpu/engine.rs", include_str!("gpu/engine.rs")),
     ("gpu/schedule.rs", include_str!("gpu/schedule.rs")),
@@ -128,9 +136,9 @@ fn merge_shader() -> Shader {
     Shader::new("cosine merge", &[MERGE], "merge").with_params(Merge::LAYOUT)
 }
 
-/// Whether an error only says that this search is none for this device, so that the CPU path should take it: beyond a
-/// limit, or out of device memory. Anything else is a failure to be reported.
-pub(super) fn is_for_the_cpu(error: &Error) -> bool {
+/// Whether an error of [`top_k_on_device`] only says that this search is none for this device, so that the CPU path
+/// should take it: beyond a limit, or out of device memory. Anything else is a failure to be reported.
+pub fn is_for_the_cpu(error: &Error) -> bool {
     matches!(error, Error::Limit { .. } | Error::Device(DeviceError::Limit { .. } | DeviceError::OutOfMemory { .. }))
 }
 
@@ -312,6 +320,14 @@ impl GpuCorpus {
         self.engine.as_ref().map_or(Ok(None), Engine::kernel_only)
     }
 
+    /// An empty submission and its wait.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub(super) fn floor(&self) -> Result<(), Error> {
+        Ok(self.settings.device.floor()?)
+    }
+
     /// The results down, and nothing else.
     ///
     /// # Errors
@@ -319,6 +335,27 @@ impl GpuCorpus {
     pub(super) fn download_found(&self, queries: usize) -> Result<(), Error> {
         self.engine.as_ref().map_or(Ok(()), |engine| engine.download_found(queries))
     }
+}
+
+/// [`top_k`](super::top_k) on the platform's device, the same bytes whatever the storage. A corpus larger than the device's memory is
+/// streamed.
+///
+/// # Errors
+/// As [`top_k`](super::top_k); [`DeviceError`]. Where [`is_for_the_cpu`] holds, the CPU path can do what the device
+/// cannot: k above 2,048, values beyond f32 arithmetic, rows too wide.
+pub fn top_k_on_device(
+    queries: &Matrix,
+    corpus: &dyn Rows,
+    search: &Search,
+    storage: Storage,
+    platform: &Platform,
+) -> Result<Neighbors, Error> {
+    let Some(device) = &platform.device else {
+        let (wanted, hint) = ("open".to_owned(), "the platform has no device".to_owned());
+        return Err(DeviceError::NoAdapter { wanted, hint }.into());
+    };
+    let settings = Settings { device: Arc::clone(device), storage, level: platform.level, threads: platform.threads };
+    top_k(queries, corpus, search, &settings)
 }
 
 /// The answer from a corpus that is not on the device: uploaded whole where it fits, else streamed through two segments.

@@ -29,6 +29,8 @@ mod simd;
 mod tests;
 mod tile;
 
+#[cfg(feature = "gpu")]
+pub use gpu::{Storage, is_for_the_cpu, top_k_on_device};
 pub use simd::top_k;
 
 use super::{Axes, Case, Footprint, Kernel, Platform, Prepared};

@@ -139,8 +139,7 @@ impl Engine {
         let (queries, quads, k) = (as_u32(queries), as_u32(self.layout.quads), as_u32(self.k));
         let cap = as_u32(schedule::capacity(self.k));
         let room = as_u32(schedule::room(self.k));
-        let merge_slots: Vec<_> =
-            [FORGET, KEEP, EMIT].map(|mode| Merge { queries, k, cap, mode, room, ..Merge::default() }).into();
+        let merge_slots: Vec<_> = [FORGET, KEEP, EMIT].map(|mode| Merge { queries, k, cap, mode, room }).into();
         let mut scores = Vec::new();
         let mut operations = Vec::new();
         for (number, step) in steps.iter().enumerate() {

@@ -72,9 +72,9 @@ impl Shape {
     pub(super) fn of(queries: usize) -> Self {
         match queries {
             0..=NARROW => Self::Narrow { queries: u32::try_from(queries.max(1)).unwrap_or(1) },
-            ..=16 => Self::Tile { x: 2, y: 32, slab: 8 },
-            ..=32 => Self::Tile { x: 4, y: 32, slab: 8 },
-            ..=64 => Self::Tile { x: 8, y: 16, slab: 16 },
+            9..=16 => Self::Tile { x: 2, y: 32, slab: 8 },
+            17..=32 => Self::Tile { x: 4, y: 32, slab: 8 },
+            33..=64 => Self::Tile { x: 8, y: 16, slab: 16 },
             _ => Self::Tile { x: 16, y: 16, slab: 16 },
         }
     }

@@ -13,7 +13,7 @@ use half::slice::HalfFloatSliceExt;
 
 /// How the corpus is stored on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Storage {
+pub enum Storage {
     /// 4 bytes an element.
     F32,
     /// 2 bytes an element: half the memory and half the upload. What rounding loses is added to each row's error, so the
@@ -30,7 +30,8 @@ impl Storage {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    /// Its name.
+    pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
             Self::F16 => "f16",

@@ -224,7 +224,8 @@ fn halves_are_stored_without_loss_and_subnormal_ones_too() {
     let Some(settings) = settings("halves", Storage::F16, None) else { return };
     let mut next = noise(71);
     // A third of the elements are subnormal halves, which a device may flush to zero.
-    let mut element = |i: usize| f16::from_f32(if i % 3 == 0 { next() * 5e-5 } else { next() * 2e-4 }).to_f32();
+    let mut element =
+        |i: usize| f16::from_f32(if i.is_multiple_of(3) { next() * 5e-5 } else { next() * 2e-4 }).to_f32();
     let corpus = Matrix::new(300, 9, (0..2_700).map(&mut element).collect()).unwrap();
     for metric in Metric::ALL {
         agree(&settings, &random(10, 9, 72), &corpus, &Search::new(10, metric));
