@@ -372,7 +372,7 @@ pub(super) fn kernels() -> Vec<CurrentKernel> {
     let kernel = |id: &str, title: &str| CurrentKernel {
         id: id.into(),
         title: title.into(),
-        kernel_hash: "4e".repeat(32),
+        kernel_hash: Some("4e".repeat(32)),
         baseline_hash: "ba".repeat(32),
         protocol_path: "protocols/cosine.toml".into(),
         protocol_sha256: Some("c0".repeat(32)),

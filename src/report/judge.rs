@@ -173,7 +173,8 @@ fn judge_group<'a>(
 }
 
 fn currency(result: &ResultFile, current: &CurrentKernel) -> Currency {
-    if result.code.kernel_hash != current.kernel_hash || result.code.baseline_hash != current.baseline_hash {
+    let other_kernel = current.kernel_hash.as_ref().is_some_and(|hash| *hash != result.code.kernel_hash);
+    if other_kernel || result.code.baseline_hash != current.baseline_hash {
         return Currency::Stale;
     }
     match &current.protocol_sha256 {
@@ -314,7 +315,7 @@ mod tests {
         let current = fixtures::kernels();
         assert!(!stale(&current));
         let changes: [fn(&mut CurrentKernel); 3] = [
-            |kernel| kernel.kernel_hash = "00".into(),
+            |kernel| kernel.kernel_hash = Some("00".into()),
             |kernel| kernel.baseline_hash = "00".into(),
             |kernel| kernel.protocol_sha256 = Some("00".into()),
         ];
@@ -326,6 +327,8 @@ mod tests {
         let mut kernels = fixtures::kernels();
         kernels.iter_mut().for_each(|kernel| kernel.protocol_sha256 = None);
         assert!(!stale(&kernels), "no protocol to compare with");
+        kernels.iter_mut().for_each(|kernel| kernel.kernel_hash = None);
+        assert!(!stale(&kernels), "a program without GPU kernels");
         assert!(stale(&[]), "the kernel is gone");
     }
 

@@ -36,8 +36,8 @@ pub struct CurrentKernel {
     pub id: String,
     /// Its name in tables and headings.
     pub title: String,
-    /// Hash of what the GPU arm does.
-    pub kernel_hash: String,
+    /// Hash of what the GPU arm does; `None` in a program without GPU kernels, which cannot tell.
+    pub kernel_hash: Option<String>,
     /// Hash of what the CPU arm does.
     pub baseline_hash: String,
     /// Where its protocol lies, from the root of the repository.

@@ -53,7 +53,7 @@ fn all_kernels() -> Settings {
         settings.kernels.push(super::super::CurrentKernel { id: id.into(), title: title.into(), ..kernel });
     }
     if let Some(minhash) = settings.kernels.last_mut() {
-        minhash.kernel_hash = "ff".repeat(32);
+        minhash.kernel_hash = Some("ff".repeat(32));
     }
     settings
 }
