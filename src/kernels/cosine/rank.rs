@@ -6,6 +6,7 @@ use crate::data::{Matrix, Rows};
 use crate::error::Error;
 use crate::kernels::parallel;
 use crate::simd::Level;
+use rayon::slice::ParallelSliceMut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Candidates scored by one task: enough to share, few enough to be fair.
@@ -37,8 +38,15 @@ pub(super) fn rank(
         }
     }
     let scores: Vec<AtomicU64> = wanted.iter().map(|_| AtomicU64::new(0)).collect();
-    let by_query: Vec<(u32, u32)> = wanted.iter().map(|&(row, query, _)| (query, row)).collect();
-    wanted.sort_unstable();
+    let mut rows_of: Vec<Vec<(usize, u32)>> = candidates.iter().map(|rows| Vec::with_capacity(rows.len())).collect();
+    for &(row, query, slot) in &wanted {
+        rows_of[query as usize].push((slot, row));
+    }
+    if threads > 1 {
+        wanted.par_sort_unstable()
+    } else {
+        wanted.sort_unstable()
+    }
     let wide_queries: Vec<Wide> = (0..queries.rows()).map(|query| Wide::new(level, queries.row(query))).collect();
     let start = || (Vec::new(), Wide::default());
     parallel::share(threads, wanted.len().div_ceil(TASK), start, |(scratch, wide), task| {
@@ -53,22 +61,28 @@ pub(super) fn rank(
         }
         Ok::<_, Error>(())
     })?;
-    let mut scored: Vec<(f64, u32)> = Vec::new();
+    let best = parallel::share(threads, queries.rows(), Vec::new, |best, query| {
+        let score = |slot: usize| f64::from_bits(scores[slot].load(Ordering::Relaxed));
+        let mut scored: Vec<_> = rows_of[query].iter().map(|&(slot, row)| (score(slot), row)).collect();
+        keep_best(&mut scored, search.k);
+        best.push((query, scored));
+        Ok::<_, Error>(())
+    })?;
+    let mut answers: Vec<Vec<(f64, u32)>> = vec![Vec::new(); queries.rows()];
+    for (query, scored) in best.into_iter().flatten() {
+        answers[query] = scored;
+    }
     let mut neighbors = Neighbors { offsets: vec![0], ..Neighbors::default() };
-    let mut slot = 0;
-    for query in (0u32..).take(queries.rows()) {
-        scored.clear();
-        while by_query.get(slot).is_some_and(|&(owner, _)| owner == query) {
-            scored.push((f64::from_bits(scores[slot].load(Ordering::Relaxed)), by_query[slot].1));
-            slot += 1;
-        }
-        scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        scored.truncate(search.k);
-        for &(score, row) in &scored {
-            neighbors.rows.push(row);
-            neighbors.scores.push(exact::printed(search.metric, score));
-        }
+    for scored in &answers {
+        neighbors.rows.extend(scored.iter().map(|&(_, row)| row));
+        neighbors.scores.extend(scored.iter().map(|&(score, _)| exact::printed(search.metric, score)));
         neighbors.offsets.push(neighbors.rows.len());
     }
     Ok(neighbors)
+}
+
+/// Keeps the `k` best by score, then by lower row.
+pub(super) fn keep_best(scored: &mut Vec<(f64, u32)>, k: usize) {
+    scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    scored.truncate(k);
 }

@@ -17,7 +17,7 @@
 use super::bounds::{Bounds, QueryKind, QueryTerms, RowKind, RowTerms};
 use super::exact::{self, Wide};
 use super::pack::Panels;
-use super::rank::{rank, row_values};
+use super::rank::{keep_best, rank, row_values};
 use super::select::{self, Candidate, Cut, Floors, Selection};
 use super::{Neighbors, Search, tile};
 use crate::data::{Matrix, Rows};
@@ -262,12 +262,6 @@ impl<'a> Scan<'a> {
         keep_best(&mut best, self.k);
         Ok(best.into_iter().map(|(_, row)| row).collect())
     }
-}
-
-/// Keeps the `k` best by score, then by lower row.
-fn keep_best(scored: &mut Vec<(f64, u32)>, k: usize) {
-    scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    scored.truncate(k);
 }
 
 /// One thread's part.

@@ -88,32 +88,41 @@ fn blocks<S: Simd, const R: usize, const V: usize>(
         for start in (0..rows).step_by(BLOCK_ROWS) {
             let end = (start + BLOCK_ROWS).min(rows);
             let values = &block[start * dim..end * dim];
-            if known.is_none() && first_panel == 0 {
-                // Here and not for the whole chunk at once: these rows have just been prefetched.
-                terms(simd, &scan.bounds, values, dim, first + start, &mut own_terms, &mut worker.unusual);
-            }
-            let block_terms = &known.unwrap_or(&own_terms)[start..end];
             let tiles = (end - start).div_ceil(R) * (last_panel - first_panel);
             let next = &block[end * dim..(end + BLOCK_ROWS).min(rows) * dim];
             let steps = dim / STEP;
             let mut ahead = Ahead::new(next, tiles * steps);
-            let share = ahead.share;
             for panel in first_panel..last_panel {
                 let packed = panels.panel(panel);
                 let mut row = 0;
-                while row + R <= end - start {
-                    let mut scores = [[S::f32s::splat(simd, 0.0); V]; R];
-                    let tile_rows = &values[row * dim..(row + R) * dim];
-                    tile(simd, tile_rows, dim, packed, ahead.take(steps), share, &mut scores);
-                    let tile_terms = &block_terms[row..row + R];
-                    offer(simd, &scores, tile_terms, scan, worker, panel, first + start + row);
-                    row += R;
-                }
-                for row in row..end - start {
-                    let mut scores = [[S::f32s::splat(simd, 0.0); V]; 1];
-                    let tile_rows = &values[row * dim..(row + 1) * dim];
-                    tile(simd, tile_rows, dim, packed, ahead.take(steps), share, &mut scores);
-                    offer(simd, &scores, &block_terms[row..=row], scan, worker, panel, first + start + row);
+                while row < end - start {
+                    let tile_rows = if row + R <= end - start { R } else { 1 };
+                    let tile_values = &values[row * dim..(row + tile_rows) * dim];
+                    if known.is_none() && panel == 0 {
+                        // Here, and not for the chunk at once: the rows have just been prefetched, and the tile needs
+                        // them next.
+                        terms(
+                            simd,
+                            &scan.bounds,
+                            tile_values,
+                            dim,
+                            first + start + row,
+                            &mut own_terms,
+                            &mut worker.unusual,
+                        );
+                    }
+                    let tile_terms = &known.unwrap_or(&own_terms)[start + row..][..tile_rows];
+                    let (share, at) = (ahead.share, first + start + row);
+                    if tile_rows == R {
+                        let mut scores = [[S::f32s::splat(simd, 0.0); V]; R];
+                        tile(simd, tile_values, dim, packed, ahead.take(steps), share, &mut scores);
+                        offer(simd, &scores, tile_terms, scan, worker, panel, at);
+                    } else {
+                        let mut scores = [[S::f32s::splat(simd, 0.0); V]; 1];
+                        tile(simd, tile_values, dim, packed, ahead.take(steps), share, &mut scores);
+                        offer(simd, &scores, tile_terms, scan, worker, panel, at);
+                    }
+                    row += tile_rows;
                 }
             }
         }
@@ -234,9 +243,11 @@ fn offer<S: Simd, const R: usize, const V: usize>(
     }
 }
 
+/// The lanes of one vector of queries that reach their thresholds, row by row.
 #[inline(never)]
+#[simd]
 fn offer_lanes<S: Simd, const R: usize>(
-    _simd: S,
+    simd: S,
     scores: &[S::f32s; R],
     terms: &[RowTerms],
     scan: &Scan<'_>,
@@ -244,9 +255,17 @@ fn offer_lanes<S: Simd, const R: usize>(
     first_query: usize,
     first_row: usize,
 ) {
-    for (i, (scores, terms)) in scores.iter().zip(terms).enumerate() {
-        for (query, &score) in (first_query..).zip(scores.as_slice()) {
-            offer_one(scan, worker, query, score, terms, first_row + i);
+    let lanes = S::f32s::LEN;
+    let norms = S::f32s::from_slice(simd, &scan.panels.norms[first_query..][..lanes]);
+    for i in 0..R {
+        let thresholds = S::f32s::from_slice(simd, &worker.selection.thresholds[first_query..][..lanes]);
+        let value = scores[i].mul_add(S::f32s::splat(simd, terms[i].scale), S::f32s::splat(simd, terms[i].bias));
+        let upper = norms.mul_add(S::f32s::splat(simd, terms[i].error), value);
+        let mut reached = upper.simd_ge(thresholds).to_bitmask();
+        while reached != 0 {
+            let lane = reached.trailing_zeros() as usize;
+            reached &= reached - 1;
+            offer_one(scan, worker, first_query + lane, scores[i].as_slice()[lane], &terms[i], first_row + i);
         }
     }
 }
