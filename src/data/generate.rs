@@ -14,7 +14,7 @@
 //! Queries come from their own streams ([`queries`]) but share the structure of the matrix with the same seed: the same
 //! centres, the same repeated rows, the same direction.
 
-use super::Matrix;
+use super::{Buffer, Matrix};
 use crate::error::Error;
 use rand_distr::{Distribution as _, StandardNormal, StandardUniform};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -211,11 +211,11 @@ impl Generator {
     }
 
     fn matrix(&self) -> Result<Matrix, Error> {
-        let mut values = allocate(self.rows, self.cols)?;
+        let mut values = Buffer::zeroed(size(self.rows, self.cols)?)?;
         if !values.is_empty() {
             values.par_chunks_mut(self.block_values()).enumerate().for_each(|(block, values)| self.fill(block, values));
         }
-        Matrix::new(self.rows, self.cols, values)
+        Matrix::from_buffer(self.rows, self.cols, values)
     }
 }
 

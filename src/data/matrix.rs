@@ -1,5 +1,6 @@
 //! [`Matrix`]: rows x columns, row-major; and [`Rows`], a matrix that is read block by block.
 
+use super::Buffer;
 use crate::error::Error;
 use half::f16;
 
@@ -38,10 +39,10 @@ impl Element for f16 {
 /// A dense matrix, rows x columns, row-major, contiguous. Values may be anything the type holds,
 /// NaN included: kernels that cannot work with such values say so and name the place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Matrix<T = f32> {
+pub struct Matrix<T: bytemuck::Pod = f32> {
     rows: usize,
     cols: usize,
-    values: Vec<T>,
+    values: Buffer<T>,
 }
 
 impl<T: Element> Matrix<T> {
@@ -50,17 +51,22 @@ impl<T: Element> Matrix<T> {
     /// # Errors
     /// [`Error::Shape`] if the number of values is another, [`Error::Limit`] if the product overflows.
     pub fn new(rows: usize, cols: usize, values: Vec<T>) -> Result<Self, Error> {
+        Self::from_buffer(rows, cols, values.into())
+    }
+
+    /// As [`new`](Self::new), from a [`Buffer`]: the fast way for a large matrix.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_buffer(rows: usize, cols: usize, values: Buffer<T>) -> Result<Self, Error> {
         let expected = rows.checked_mul(cols).ok_or(Error::Limit {
             what: format!("matrix of {rows} x {cols}"),
             requested: u64::MAX,
             max: usize::MAX as u64,
         })?;
         if values.len() != expected {
-            return Err(Error::Shape {
-                what: format!("matrix of {rows} x {cols}: values"),
-                expected,
-                found: values.len(),
-            });
+            let what = format!("matrix of {rows} x {cols}: values");
+            return Err(Error::Shape { what, expected, found: values.len() });
         }
         Ok(Self { rows, cols, values })
     }

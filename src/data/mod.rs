@@ -1,10 +1,12 @@
 //! Host types that kernels and formats share. Each is checked once, when it is made.
 
+mod buffer;
 mod byte_strings;
 mod csr;
 pub mod generate;
 mod matrix;
 
+pub use buffer::Buffer;
 pub use byte_strings::ByteStrings;
 pub use csr::Csr;
 pub use matrix::{Element, Matrix, Rows};

@@ -139,6 +139,7 @@ fn inputs(case: &Case, shape: Shape) -> Result<(Matrix, Vec<Matrix>), Error> {
 /// at another place.
 #[cfg(feature = "cli")]
 fn wordnet(shape: Shape, ring: usize) -> Result<(Matrix, Vec<Matrix>), Error> {
+    use crate::data::Buffer;
     use crate::formats::{Options, read_matrix};
     let folder = std::path::Path::new("corpus/wordnet");
     let all = read_matrix(&folder.join("embeddings.npy"), &Options::default())?;
@@ -150,7 +151,9 @@ fn wordnet(shape: Shape, ring: usize) -> Result<(Matrix, Vec<Matrix>), Error> {
         let (requested, max) = (shape.rows as u64, all.rows() as u64);
         return Err(Error::Limit { what: "rows of wordnet".into(), requested, max });
     }
-    let corpus = Matrix::new(shape.rows, shape.dim, all.values()[..shape.rows * shape.dim].to_vec())?;
+    let mut values = Buffer::zeroed(shape.rows * shape.dim)?;
+    values.copy_from_slice(&all.values()[..shape.rows * shape.dim]);
+    let corpus = Matrix::from_buffer(shape.rows, shape.dim, values)?;
     let pool = questions.rows() + all.rows();
     let row = |at: usize| if at < questions.rows() { questions.row(at) } else { all.row(at - questions.rows()) };
     let queries = (0..ring)

@@ -6,11 +6,27 @@ use crate::data::{Matrix, Rows};
 use crate::error::Error;
 use crate::kernels::parallel;
 use crate::simd::Level;
+use crate::simd::ops::prefetch;
 use rayon::slice::ParallelSliceMut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Candidates scored by one task: enough to share, few enough to be fair.
 const TASK: usize = 2_048;
+
+/// How many candidates ahead a row is prefetched.
+const AHEAD: usize = 4;
+
+/// Asks for a row that will be scored soon, where it lies in memory.
+#[inline(always)]
+fn prefetch_row(corpus: &dyn Rows, row: usize) -> Result<(), Error> {
+    if corpus.is_direct() {
+        let mut unused = Vec::new();
+        for line in corpus.block(row, 1, &mut unused)?.chunks(16) {
+            prefetch(line, 0);
+        }
+    }
+    Ok(())
+}
 
 /// One row of the corpus.
 pub(super) fn row_values<'a>(corpus: &'a dyn Rows, row: usize, scratch: &'a mut Vec<f32>) -> Result<&'a [f32], Error> {
@@ -51,7 +67,11 @@ pub(super) fn rank(
     let start = || (Vec::new(), Wide::default());
     parallel::share(threads, wanted.len().div_ceil(TASK), start, |(scratch, wide), task| {
         let mut current = None;
-        for &(row, query, slot) in &wanted[task * TASK..wanted.len().min((task + 1) * TASK)] {
+        for position in task * TASK..wanted.len().min((task + 1) * TASK) {
+            let (row, query, slot) = wanted[position];
+            if let Some(&(ahead, ..)) = wanted.get(position + AHEAD) {
+                prefetch_row(corpus, ahead as usize)?;
+            }
             if current != Some(row) {
                 wide.set(level, row_values(corpus, row as usize, scratch)?);
                 current = Some(row);
