@@ -1,5 +1,7 @@
 //! The whole gate on a scripted clock: the method's acceptance checks, without a process, a device or a second of waiting.
 
+#[path = "gate/program.rs"]
+mod program;
 #[path = "gate/scripted.rs"]
 mod scripted;
 

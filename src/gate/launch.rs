@@ -26,6 +26,8 @@ pub const SOFTWARE_OPERATIONS: f64 = 2e9;
 const PILOT_CALLS: u32 = 3;
 /// Time after which a pilot stops repeating a call.
 const PILOT_NS: u64 = 100_000_000;
+/// Calls after which it stops in any case: each is a sample in the file.
+const PILOT_CALLS_MAX: u32 = 100;
 
 /// What a launch tells the one who started it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -309,7 +311,8 @@ impl Visit<'_> {
             }
             calls += 1;
             let spent = self.stage.clock.now_ns() - start;
-            if spent >= 20 * PILOT_NS || (calls >= PILOT_CALLS && spent >= PILOT_NS) || calls >= 10_000 {
+            let enough = calls >= PILOT_CALLS && spent >= PILOT_NS;
+            if enough || spent >= 20 * PILOT_NS || calls >= PILOT_CALLS_MAX {
                 return Ok(());
             }
         }

@@ -88,9 +88,8 @@ fn follow(
             Ok(line) => line.map_err(|error| ended_badly(launch, error))?,
             Err(RecvTimeoutError::Timeout) if stop() => return Ok(ControlFlow::Break(())),
             Err(RecvTimeoutError::Timeout) => continue,
-            Err(RecvTimeoutError::Disconnected) if stop() => return Ok(ControlFlow::Break(())),
             Err(RecvTimeoutError::Disconnected) if done => return Ok(ControlFlow::Continue(())),
-            Err(RecvTimeoutError::Disconnected) => return Err(ended_badly(launch, "before it was done")),
+            Err(RecvTimeoutError::Disconnected) => return gone(launch, stop),
         };
         let event: Event = serde_json::from_str(&line).map_err(|error| ended_badly(launch, error))?;
         done |= matches!(event, Event::Done(_));
@@ -98,10 +97,22 @@ fn follow(
         if report(event)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        if wants_answer {
-            tell(stdin, "go on", launch)?;
+        if wants_answer && tell(stdin, "go on", launch).is_err() {
+            return gone(launch, stop);
         }
     }
+}
+
+/// The child is gone too early. An interrupt from the keyboard reaches both processes, and the child's end may be seen
+/// before our own interrupt is.
+fn gone(launch: u32, stop: &dyn Fn() -> bool) -> Result<ControlFlow<()>, Error> {
+    for _ in 0..20 {
+        if stop() {
+            return Ok(ControlFlow::Break(()));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err(ended_badly(launch, "before it was done"))
 }
 
 fn tell(stdin: &mut ChildStdin, text: &str, launch: u32) -> Result<(), Error> {

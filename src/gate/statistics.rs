@@ -218,6 +218,25 @@ pub fn slope(x: &[f64], y: &[f64]) -> Option<f64> {
     (xx > 0.0).then(|| xy / xx)
 }
 
+/// The non-decreasing sequence nearest to `values` in weighted least squares, by pooling adjacent violators. Empty when the
+/// lengths differ or a weight is not positive.
+pub fn isotonic(values: &[f64], weights: &[f64]) -> Vec<f64> {
+    if values.len() != weights.len() || weights.iter().any(|weight| weight.is_nan() || *weight <= 0.0) {
+        return Vec::new();
+    }
+    // Each pool: its mean, its weight, how many values it holds.
+    let mut pools: Vec<(f64, f64, usize)> = Vec::new();
+    for (value, weight) in values.iter().zip(weights) {
+        let mut pool = (*value, *weight, 1);
+        while let Some(before) = pools.pop_if(|before| before.0 > pool.0) {
+            let weight = before.1 + pool.1;
+            pool = ((before.0 * before.1 + pool.0 * pool.1) / weight, weight, before.2 + pool.2);
+        }
+        pools.push(pool);
+    }
+    pools.into_iter().flat_map(|(mean, _, count)| std::iter::repeat_n(mean, count)).collect()
+}
+
 /// How many peaks a histogram has, as Brendan Gregg's m-value: the sum of all rises and falls over the highest bar.
 /// 2 for one peak, 4 for two clear ones. `None` when there are too few values, or no spread, to say.
 pub fn m_value(values: &[f64]) -> Option<f64> {
@@ -389,6 +408,17 @@ mod tests {
     fn the_slope_is_that_of_the_least_squares_line() {
         close(slope(&[0.0, 1.0, 2.0, 3.0], &[1.0, 3.0, 2.0, 4.0]).unwrap(), 0.8, 1e-12);
         assert_eq!(slope(&[1.0, 1.0], &[0.0, 5.0]), None);
+    }
+
+    #[test]
+    fn adjacent_violators_are_pooled() {
+        assert_eq!(isotonic(&[1.0, 2.0, 3.0], &[1.0; 3]), [1.0, 2.0, 3.0]);
+        assert_eq!(isotonic(&[3.0, 1.0, 2.0], &[1.0; 3]), [2.0, 2.0, 2.0]);
+        assert_eq!(isotonic(&[1.0, 5.0, 3.0, 4.0, 9.0, 7.0], &[1.0; 6]), [1.0, 4.0, 4.0, 4.0, 8.0, 8.0]);
+        // A heavy value holds its place: (3 * 3 + 1 * 1) / 4.
+        assert_eq!(isotonic(&[3.0, 1.0], &[3.0, 1.0]), [2.5, 2.5]);
+        assert!(isotonic(&[], &[]).is_empty());
+        assert!(isotonic(&[1.0, 2.0], &[1.0, 0.0]).is_empty());
     }
 
     #[test]
