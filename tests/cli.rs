@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 fn lodestar() -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("lodestar"));
     // Messages are read with the files named as here, wherever the tests run.
-    command.current_dir(golden()).env_remove("RAYON_NUM_THREADS").env_remove("CI");
+    command.current_dir(golden()).env_remove("RAYON_NUM_THREADS").env_remove("CI").env("NODEVICE_SELECT", "1");
     command
 }
 
@@ -464,4 +464,27 @@ fn a_generated_matrix_is_the_same_file_every_time() {
         refusal(&["corpus", "make", "gaussian", "--rows", "99999999999", "--cols", "99999999999", "-o", "x.npy"]),
         "matrix: expected a size that fits into memory, found 99999999999 x 99999999999 values of 4 bytes"
     );
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn the_answer_of_a_device_is_that_of_the_cpu() {
+    let wanted = std::env::var("LODESTAR_GPU").unwrap_or_default();
+    if wanted == "off" {
+        return;
+    }
+    for metric in ["cosine", "dot", "l2"] {
+        let arguments = [search(&["-k", "25", "--explain", "--metric"]), vec![metric]].concat();
+        let expected = answer(&arguments);
+        let output = run(&[arguments.as_slice(), &["--device", "software"]].concat());
+        let notes = err(&output);
+        if output.status.code() == Some(2) && notes.contains("lodestar: no software adapter") {
+            assert_ne!(wanted, "require", "{notes}");
+            eprintln!("skipped: {notes}");
+            return;
+        }
+        assert_eq!(out(&output), expected, "{metric}: {notes}");
+        assert!(notes.contains("software adapter ("), "{notes}");
+        assert!(!notes.contains("the CPU searches instead"), "{notes}");
+    }
 }

@@ -31,6 +31,7 @@ pub use names::Names;
 
 use crate::data::{Matrix, Rows};
 use crate::error::Error;
+use npy_header::Number;
 use source::Source;
 use std::path::Path;
 
@@ -125,6 +126,8 @@ pub struct Input {
     pub rows: Box<dyn Rows + Send>,
     /// What the person should know about how it is read, in one line.
     pub note: Option<String>,
+    /// Whether every value is stored as f16 or a byte, so that f16 holds all of them exactly.
+    pub fits_f16: bool,
 }
 
 /// Opens a matrix: checks all that can be checked without reading the values. `-` is stdin.
@@ -147,17 +150,23 @@ pub fn open(path: &Path, options: &Options) -> Result<Input, Error> {
     Ok(match format {
         Format::Npy => {
             let npy = npy::Npy::open(Source::open(path)?)?;
-            let note = (npy.number() == npy_header::Number::F64)
-                .then(|| format!("{}: f64 values are rounded to f32", npy.name()));
-            Input { rows: Box::new(npy), note }
+            let note = (npy.number() == Number::F64).then(|| format!("{}: f64 values are rounded to f32", npy.name()));
+            let fits_f16 = matches!(npy.number(), Number::F16 | Number::U8 | Number::I8);
+            Input { rows: Box::new(npy), note, fits_f16 }
         }
-        Format::Fvecs => {
-            Input { rows: Box::new(vecs::Vecs::open(Source::open(path)?, vecs::Values::F32)?), note: None }
-        }
-        Format::Bvecs => Input { rows: Box::new(vecs::Vecs::open(Source::open(path)?, vecs::Values::U8)?), note: None },
+        Format::Fvecs => Input {
+            rows: Box::new(vecs::Vecs::open(Source::open(path)?, vecs::Values::F32)?),
+            note: None,
+            fits_f16: false,
+        },
+        Format::Bvecs => Input {
+            rows: Box::new(vecs::Vecs::open(Source::open(path)?, vecs::Values::U8)?),
+            note: None,
+            fits_f16: true,
+        },
         Format::Csv | Format::Tsv => {
             let (rows, note) = delimited::open(path, if format == Format::Csv { b',' } else { b'\t' })?;
-            Input { rows: Box::new(rows), note }
+            Input { rows: Box::new(rows), note, fits_f16: false }
         }
     })
 }

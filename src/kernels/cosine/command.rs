@@ -3,6 +3,8 @@
 mod answer;
 
 use super::{Metric, Neighbors, Search, top_k};
+#[cfg(feature = "gpu")]
+use super::{Storage, is_for_the_cpu, top_k_on_device};
 use crate::cli::Io;
 use crate::data::{Matrix, Rows};
 use crate::error::Error;
@@ -161,7 +163,7 @@ pub(super) fn run(arguments: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<(
         io.note(format_args!("{}", explain(&arguments, &platform)));
     }
     let started = Instant::now();
-    let mut neighbors = inputs.search(&arguments, &platform)?;
+    let mut neighbors = inputs.search(&arguments, &platform, io)?;
     let elapsed = started.elapsed();
     if arguments.k > rows {
         io.note(format_args!(
@@ -239,12 +241,20 @@ fn platform(arguments: &Arguments, io: &Io) -> anyhow::Result<Platform> {
     if arguments.threads == Some(0) {
         return Err(Error::argument("--threads", "at least 1", 0).into());
     }
-    if !matches!(arguments.device.as_str(), "auto" | "cpu") {
-        return Err(Error::argument("--device", "auto or cpu", &arguments.device).into());
-    }
-    // `auto` has no result to go by, so it opens no device, which would take longer than most searches.
-    let platform = io.platform("cpu")?;
+    // Without a result to go by, `auto` is the CPU: opening a device takes longer than most searches.
+    let device = if arguments.device == "auto" { "cpu" } else { &arguments.device };
+    let platform = io.platform(device)?;
     Ok(Platform { threads: arguments.threads.unwrap_or(platform.threads), ..platform })
+}
+
+/// Where a search runs: `cpu`, or the adapter.
+fn place(platform: &Platform) -> String {
+    #[cfg(feature = "gpu")]
+    if let Some(device) = &platform.device {
+        let kind = if device.is_software() { "software adapter" } else { "gpu" };
+        return format!("{kind} ({})", device.info().name);
+    }
+    format!("cpu ({}, {} threads)", platform.level, platform.threads)
 }
 
 fn explain(arguments: &Arguments, platform: &Platform) -> String {
@@ -253,7 +263,7 @@ fn explain(arguments: &Arguments, platform: &Platform) -> String {
     } else {
         "as asked for"
     };
-    format!("cpu ({}, {} threads): {reason}", platform.level, platform.threads)
+    format!("{}: {reason}", place(platform))
 }
 
 /// What the search made of unusual rows.
@@ -293,7 +303,7 @@ fn timing(inputs: &Inputs, arguments: &Arguments, platform: &Platform, elapsed: 
         "k": arguments.k,
         "metric": arguments.metric.name(),
         "gflops": operations / seconds / 1e9,
-        "device": "cpu",
+        "device": place(platform),
         "simd": platform.level.name(),
         "threads": platform.threads,
     })
@@ -310,6 +320,9 @@ struct Inputs {
     numbers: Option<Vec<usize>>,
     ids: Option<Names>,
     query_ids: Option<Names>,
+    /// Whether f16 holds every value of the corpus, so that half the bytes need to go to a device.
+    #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "there is no device to send it to"))]
+    fits_f16: bool,
 }
 
 impl Inputs {
@@ -321,12 +334,12 @@ impl Inputs {
         if stdin.into_iter().filter(|path| is_stdin(path)).count() > 1 {
             return Err(Error::argument("-", "stdin for one file only", "it several times").into());
         }
-        let open = |path: &Path| -> Result<Box<dyn Rows + Send>, Error> {
-            let Input { rows, note } = formats::open(path, &options(path))?;
-            note.into_iter().for_each(|note| io.note(note));
-            Ok(rows)
+        let open = |path: &Path| -> Result<Input, Error> {
+            let mut input = formats::open(path, &options(path))?;
+            input.note.take().into_iter().for_each(|note| io.note(note));
+            Ok(input)
         };
-        let corpus = open(&arguments.corpus)?;
+        let Input { rows: corpus, fits_f16, .. } = open(&arguments.corpus)?;
         if corpus.rows() == 0 || corpus.cols() == 0 {
             let found = format!("{} rows of {}", corpus.rows(), corpus.cols());
             return Err(Error::format(corpus.name(), "shape", "at least one row of one column", found).into());
@@ -340,9 +353,9 @@ impl Inputs {
             }
             let queries = pick(corpus.as_ref(), &numbers)?;
             let query_ids = ids.clone();
-            return Ok(Self { corpus, queries, queries_path: None, numbers: Some(numbers), ids, query_ids });
+            return Ok(Self { corpus, queries, queries_path: None, numbers: Some(numbers), ids, query_ids, fits_f16 });
         };
-        let all = open(path)?;
+        let all = open(path)?.rows;
         if all.rows() > 0 && all.cols() != corpus.cols() {
             let expected = format!("{} columns, as in {}", corpus.cols(), corpus.name());
             return Err(Error::format(all.name(), "shape", expected, all.cols().to_string()).into());
@@ -362,14 +375,14 @@ impl Inputs {
         if queries.rows() == 0 {
             io.note(format_args!("{}: there are no queries", all.name()));
         }
-        Ok(Self { corpus, queries, queries_path: Some(path.clone()), numbers, ids, query_ids })
+        Ok(Self { corpus, queries, queries_path: Some(path.clone()), numbers, ids, query_ids, fits_f16 })
     }
 
     fn queries_name(&self) -> String {
         self.queries_path.as_ref().map_or_else(|| self.corpus.name(), |path| path.display().to_string())
     }
 
-    fn search(&self, arguments: &Arguments, platform: &Platform) -> anyhow::Result<Neighbors> {
+    fn search(&self, arguments: &Arguments, platform: &Platform, io: &Io) -> anyhow::Result<Neighbors> {
         if self.queries.rows() == 0 {
             return Ok(Neighbors { offsets: vec![0], ..Neighbors::default() });
         }
@@ -384,7 +397,7 @@ impl Inputs {
         if own.is_some() {
             search.k = search.k.saturating_add(1);
         }
-        let neighbors = top_k(&self.queries, self.corpus.as_ref(), &search, platform).map_err(|error| match error {
+        let neighbors = self.nearest(&search, platform, io).map_err(|error| match error {
             // Where the query stands in its file, not among those that were taken.
             Error::NotFinite { what, row, column, value } if what == "queries" => Error::NotFinite {
                 what: self.queries_name(),
@@ -397,6 +410,23 @@ impl Inputs {
         let Some(own) = own else { return Ok(neighbors) };
         let without = retain(neighbors, |query, row, _| row as usize != own[query]);
         Ok(truncate(without, arguments.k))
+    }
+
+    /// On the platform's device where it has one and the search is one for it, else on the CPU: the same answer.
+    fn nearest(&self, search: &Search, platform: &Platform, io: &Io) -> Result<Neighbors, Error> {
+        #[cfg(feature = "gpu")]
+        if platform.device.is_some() {
+            let storage = if self.fits_f16 { Storage::F16 } else { Storage::F32 };
+            match top_k_on_device(&self.queries, self.corpus.as_ref(), search, storage, platform) {
+                Err(error) if is_for_the_cpu(&error) => {
+                    io.note(format_args!("{}: {error}; the CPU searches instead", place(platform)));
+                }
+                other => return other,
+            }
+        }
+        #[cfg(not(feature = "gpu"))]
+        let _ = io;
+        top_k(&self.queries, self.corpus.as_ref(), search, platform)
     }
 }
 
