@@ -324,7 +324,7 @@ fn bias(text: &mut Text, judgements: &[Judgement<'_>]) {
         "Both arms of every kernel are written by the same people, who want the gate to be honest but also like their \
          kernels fast."
             .to_owned(),
-        "Inputs are generated, with the distributions named below; other data can behave differently.".to_owned(),
+        "Inputs are those named below, and no others; other data can behave differently.".to_owned(),
         "One process uses the machine at a time; a server that shares its GPU or its cores will see other ratios."
             .to_owned(),
         "Start-up, shader compilation and energy are not part of any ratio.".to_owned(),
