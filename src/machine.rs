@@ -10,6 +10,7 @@ mod identity;
 
 pub use build::Build;
 
+use crate::data::Buffer;
 use crate::simd::{Level, ceilings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -186,17 +187,16 @@ pub fn measure_cpu_ceilings(level: Level, threads: usize) -> Ceilings {
         measured.read_1t_median_bytes_per_s = Some(read_1t.median);
         measured.read_bytes_per_s = Some(read.best);
         measured.read_median_bytes_per_s = Some(read.median);
-        measured.read_buffer_bytes = Some(size_of_val(buffer.as_slice()) as u64);
+        measured.read_buffer_bytes = Some(size_of_val(&*buffer) as u64);
     }
     measured
 }
 
-/// A buffer whose every page was written, by several threads; `None` when the memory cannot be had.
-fn written_buffer(bytes: u64, threads: usize) -> Option<Vec<f32>> {
+/// A buffer whose every page was written, by several threads; `None` when the memory cannot be had. It lies where matrices
+/// lie, on huge pages if they do: a ceiling below what a kernel reaches would be none.
+fn written_buffer(bytes: u64, threads: usize) -> Option<Buffer<f32>> {
     let length = usize::try_from(bytes).ok()? / size_of::<f32>();
-    let mut buffer = Vec::new();
-    buffer.try_reserve_exact(length).ok()?;
-    buffer.resize(length, 0.0);
+    let mut buffer = Buffer::<f32>::zeroed(length).ok()?;
     let part = length.div_ceil(threads.max(1)).max(1);
     std::thread::scope(|scope| {
         for part in buffer.chunks_mut(part) {
@@ -232,8 +232,8 @@ mod tests {
     fn the_buffer_is_written_to_its_end_by_any_number_of_threads() {
         for threads in [0, 1, 3, 64] {
             let buffer = written_buffer(4_000 + 3, threads).unwrap();
-            assert_eq!(buffer, vec![1.0; 1_000], "{threads} threads");
+            assert_eq!(*buffer, *vec![1.0; 1_000], "{threads} threads");
         }
-        assert_eq!(written_buffer(u64::MAX / 2, 2), None);
+        assert!(written_buffer(u64::MAX / 2, 2).is_none());
     }
 }

@@ -12,7 +12,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("simd", &[]),
     ("formats", &["data"]),
     ("device", &["data"]),
-    ("machine", &["simd", "device"]),
+    ("machine", &["data", "simd", "device"]),
     ("kernels", &["simd", "device", "kernel"]),
     ("kernel", &["kernels", "data", "simd", "device"]),
     ("results", &["machine"]),
