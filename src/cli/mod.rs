@@ -4,6 +4,7 @@
 
 #[cfg(feature = "gpu")]
 mod adapters;
+mod check;
 mod corpus;
 mod current;
 mod gate;
@@ -42,6 +43,7 @@ enum Command {
     /// The adapters that wgpu sees, and why each one is or is not a GPU
     #[cfg(feature = "gpu")]
     Adapters,
+    Check(check::Arguments),
     Corpus(corpus::Arguments),
     Gate(gate::Arguments),
     Kernels(kernels::Arguments),
@@ -94,6 +96,7 @@ fn run_matches(matches: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<Exit> 
     match Cli::from_arg_matches(matches)?.command {
         #[cfg(feature = "gpu")]
         Command::Adapters => adapters::run(io),
+        Command::Check(arguments) => check::run(&arguments, io),
         Command::Corpus(arguments) => corpus::run(&arguments, io),
         Command::Gate(arguments) => gate::run(&arguments, io),
         Command::Verify(arguments) => verify::run(&arguments, io),

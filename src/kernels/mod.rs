@@ -54,6 +54,9 @@ pub trait Kernel: Sync {
     /// As [`footprint`](Self::footprint), and whatever the device layer reports.
     fn prepare(&self, case: &Case, platform: &Platform) -> Result<Box<dyn Prepared>, Error>;
 
+    /// Cases for `lodestar check`: real input, every distribution, awkward sizes; small enough for a software adapter.
+    fn check_cases(&self) -> Vec<Case>;
+
     /// All source text that decides what the GPU arm does (WGSL and host path), for `kernel_hash`.
     fn gpu_sources(&self) -> &'static [(&'static str, &'static str)];
 

@@ -76,6 +76,26 @@ impl Shape {
     }
 }
 
+/// Real embeddings at sizes around the tiles' edges and with one, few and many queries; every distribution once, at
+/// dimensions that are no multiple of a vector.
+pub(super) fn check_cases() -> Vec<Case> {
+    let case = |distribution: &str, size, dim, k, queries| {
+        let context = [("dim", dim), ("k", k), ("queries", queries)].map(|(name, value)| (name.to_owned(), value));
+        Case { size, context: context.into(), seed: 42, ring: 2, distribution: distribution.to_owned() }
+    };
+    vec![
+        case(WORDNET, 20_000, 384, 10, 1),
+        case(WORDNET, 5_000, 384, 10, 64),
+        case(WORDNET, 1_543, 384, 100, 17),
+        case("gaussian", 1, 1, 1, 1),
+        case("gaussian", 97, 3, 10, 5),
+        case("gaussian", 3_001, 67, 10, 33),
+        case("clustered", 4_000, 100, 50, 16),
+        case("duplicates", 4_000, 32, 200, 9),
+        case("sorted", 6_000, 48, 10, 8),
+    ]
+}
+
 pub(super) fn footprint(case: &Case) -> Result<Footprint, Error> {
     let shape = Shape::of(case)?;
     let ring = case.ring.max(1) as u64;

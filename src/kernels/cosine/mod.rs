@@ -171,6 +171,10 @@ impl Kernel for Cosine {
         case::prepare(case, platform)
     }
 
+    fn check_cases(&self) -> Vec<Case> {
+        case::check_cases()
+    }
+
     fn gpu_sources(&self) -> &'static [(&'static str, &'static str)] {
         case::GPU_SOURCES
     }
