@@ -1,64 +1,58 @@
-//! Share of the machine's FMA peak that a search reaches, both measured in turn: `cargo bench --bench cosine`.
-use lodestar::data::Matrix;
-use lodestar::dispatch;
-use lodestar::kernels::{
-    Platform,
-    cosine::{Metric, Search, top_k},
-};
-use lodestar::simd::{Level, Simd, SimdBase, SimdFloat, simd};
+//! What share of this machine's ceilings an exact search reaches. Ceilings and searches are measured in turn, round after
+//! round, so that the ratio holds on a noisy machine: quote the ratio, never a single time.
+//!
+//! ```text
+//! cargo bench --bench cosine                        the sizes that are compared with other libraries
+//! cargo bench --bench cosine -- 100000 256 384 10   rows, queries, dimensions, k
+//! LODESTAR_SIMD=avx2 cargo bench --bench cosine     at a lower SIMD level
+//! ```
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+use lodestar::data::{Matrix, generate};
+use lodestar::kernels::Platform;
+use lodestar::kernels::cosine::{Metric, Search, top_k};
+use lodestar::simd::{Level, ceilings};
+use std::hint::black_box;
 use std::time::Instant;
 
-#[simd]
-fn fma<S: Simd>(simd: S, n: usize) -> f32 {
-    const A: usize = 24;
-    let mut acc = [S::f32s::splat(simd, 1.0); A];
-    let (x, y) =
-        (S::f32s::splat(simd, std::hint::black_box(0.999_999)), S::f32s::splat(simd, std::hint::black_box(1e-7)));
-    if S::f32s::LEN == 16 {
-        for _ in 0..n {
-            for a in &mut acc {
-                *a = a.mul_add(x, y);
-            }
-        }
-    } else {
-        for _ in 0..2 * n {
-            for a in &mut acc[..12] {
-                *a = a.mul_add(x, y);
-            }
+const ROUNDS: usize = 9;
+/// Rows, queries, dimensions, k.
+const SIZES: [[usize; 4]; 8] = [
+    [100_000, 1, 384, 10],
+    [100_000, 16, 384, 10],
+    [100_000, 256, 384, 10],
+    [100_000, 256, 384, 1_000],
+    [100_000, 2_048, 384, 10],
+    [100_000, 256, 1_024, 10],
+    [10_000, 256, 384, 10],
+    [10_000, 1, 384, 10],
+];
+
+fn main() {
+    let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    let sizes = match numbers[..] {
+        [rows, queries, dim, k] => vec![[rows, queries, dim, k]],
+        _ => SIZES.to_vec(),
+    };
+    let level = Level::from_environment().expect("LODESTAR_SIMD");
+    let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    println!(
+        "{level}; medians of {ROUNDS} rounds; the corpus is not normalised beforehand, its norms are computed in the search"
+    );
+    println!(
+        "{:>8} {:>7} {:>5} {:>5} {:>7} {:>10} {:>10} {:>13} {:>9} {:>14}",
+        "rows", "queries", "dim", "k", "threads", "ms", "GFLOP/s", "of FMA peak", "GB/s", "of read speed"
+    );
+    for [rows, queries, dim, k] in sizes {
+        let corpus = generate::matrix("gaussian", rows, dim, 1).expect("memory for the corpus");
+        let queries = generate::queries("gaussian", queries, dim, 1, 0).expect("memory for the queries");
+        for threads in [1, all] {
+            measure(&corpus, &queries, k, level, threads);
         }
     }
-    acc.iter().map(|a| a.reduce_sum()).sum()
-}
-#[simd]
-fn lanes<S: Simd>(_s: S) -> usize {
-    S::f32s::LEN
 }
 
-fn peak(level: Level, threads: usize) -> f64 {
-    let n = 400_000;
-    let t = Instant::now();
-    std::thread::scope(|s| {
-        for _ in 0..threads {
-            s.spawn(|| std::hint::black_box(dispatch!(level, simd => fma(simd, n))));
-        }
-    });
-    (threads * n * 24 * 2 * dispatch!(level, simd => lanes(simd))) as f64 / t.elapsed().as_secs_f64() / 1e9
-}
-fn main() {
-    let a: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
-    let (n, q, d, k, threads, reps) = (a[0], a[1], a[2], a[3], a[4], a[5]);
-    let level = Level::from_environment().unwrap();
-    let mut s = 1u64;
-    let mut next = || {
-        let mut t = 0f32;
-        for _ in 0..4 {
-            s = s.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            t += ((s >> 40) as f32) / (1u64 << 24) as f32 - 0.5;
-        }
-        t
-    };
-    let corpus = Matrix::new(n, d, (0..n * d).map(|_| next()).collect()).unwrap();
-    let queries = Matrix::new(q, d, (0..q * d).map(|_| next()).collect()).unwrap();
+fn measure(corpus: &Matrix, queries: &Matrix, k: usize, level: Level, threads: usize) {
     let platform = Platform {
         level,
         threads,
@@ -66,29 +60,37 @@ fn main() {
         device: None,
     };
     let search = Search::new(k, Metric::Cosine);
-    let mut share = vec![];
-    let mut ms = vec![];
-    let mut peaks = vec![];
-    for _ in 0..reps {
-        let p = peak(level, threads);
-        let t = Instant::now();
-        std::hint::black_box(top_k(&queries, &corpus, &search, &platform).unwrap());
-        let e = t.elapsed().as_secs_f64();
-        let p = 0.5 * (p + peak(level, threads));
-        ms.push(e * 1e3);
-        peaks.push(p);
-        share.push(2.0 * (n * q * d) as f64 / e / 1e9 / p);
+    let operations = 2.0 * corpus.values().len() as f64 * queries.rows() as f64;
+    let bytes = 4.0 * corpus.values().len() as f64;
+    let (mut seconds, mut of_peak, mut of_read) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let peak_before = ceilings::multiply_add(level, threads, 3).median;
+        // The same memory as the search reads, so the same caches and pages.
+        let read = ceilings::read(level, threads, 2, corpus.values()).median;
+        let start = Instant::now();
+        black_box(top_k(black_box(queries), corpus, &search, &platform).expect("a valid search"));
+        let elapsed = start.elapsed().as_secs_f64();
+        let peak = 0.5 * (peak_before + ceilings::multiply_add(level, threads, 3).median);
+        seconds.push(elapsed);
+        of_peak.push(operations / elapsed / peak);
+        of_read.push(bytes / elapsed / read);
     }
-    let med = |v: &mut Vec<f64>| {
-        v.sort_by(f64::total_cmp);
-        (v[v.len() / 2], v[0], v[v.len() - 1])
-    };
-    let (m, best, _) = med(&mut ms);
-    let (sh, _, shb) = med(&mut share);
+    let time = median(&mut seconds);
     println!(
-        "{level} T={threads} n={n} q={q} d={d} k={k}: {m:.2} ms (best {best:.2}), {:.1} GFLOP/s, {:.1} GB/s, peak {:.1}, share {sh:.3} best {shb:.3}",
-        2e-6 * (n * q * d) as f64 / m,
-        4e-6 * (n * d) as f64 / m,
-        med(&mut peaks).0
+        "{:>8} {:>7} {:>5} {:>5} {threads:>7} {:>10.2} {:>10.1} {:>13.2} {:>9.1} {:>14.2}",
+        corpus.rows(),
+        queries.rows(),
+        corpus.cols(),
+        k,
+        time * 1e3,
+        operations / time / 1e9,
+        median(&mut of_peak),
+        bytes / time / 1e9,
+        median(&mut of_read),
     );
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
