@@ -177,8 +177,14 @@ mod tests {
             for block in 0..6 {
                 let abba = block % 2 == 0;
                 let (a, b) = if abba { ([0, 3], [1, 2]) } else { ([1, 2], [0, 3]) };
-                // A deterministic wobble, so that no test sees ties everywhere.
-                let wobble = |position: usize| 1e-4 * ((launch * 31 + block * 7) as f64 + position as f64 * 3.0).sin();
+                // A seeded wobble that follows neither launch nor block, so that no test sees ties everywhere.
+                let wobble = |position: usize| {
+                    let mixed = u64::from(launch * 1_000 + block * 10).wrapping_add(position as u64);
+                    let mixed = mixed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+                    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+                    1e-4 * ((mixed >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
+                };
                 let at = |position, first| time(launch, block, position, first) + wobble(position);
                 blocks.push(Block {
                     launch,
