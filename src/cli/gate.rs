@@ -18,9 +18,6 @@ use anyhow::Context;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The protocols of this repository, for a program that runs elsewhere.
-const BUILT_IN: &[(&str, &str)] = &[("cosine", include_str!("../../protocols/cosine.toml"))];
-
 /// Measure whether a kernel deserves a GPU, on this machine, at your sizes
 ///
 /// Times the GPU arm (transfers included) and our SIMD arm in the same processes, in balanced order, and judges the
@@ -125,10 +122,10 @@ fn protocols(arguments: &Arguments) -> anyhow::Result<Vec<Chosen>> {
             Some(file) => protocol::read(file, KERNELS)?,
             None => {
                 let file = Path::new("protocols").join(format!("{}.toml", kernel.id()));
-                let built_in = BUILT_IN.iter().find(|(id, _)| *id == kernel.id());
-                match built_in {
-                    Some((_, text)) if !file.exists() => protocol::parse(&file.to_string_lossy(), text, KERNELS)?,
-                    _ => protocol::read(&file, KERNELS)?,
+                if file.exists() {
+                    protocol::read(&file, KERNELS)?
+                } else {
+                    protocol::parse(&file.to_string_lossy(), kernel.protocol(), KERNELS)?
                 }
             }
         };

@@ -44,10 +44,21 @@ enum Command {
     #[cfg(feature = "gpu")]
     Adapters,
     Check(check::Arguments),
+    /// Completions for a shell, on stdout
+    #[command(
+        after_help = "Example:\n  lodestar completions bash > ~/.local/share/bash-completion/completions/lodestar"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
     Corpus(corpus::Arguments),
     Gate(gate::Arguments),
     Kernels(kernels::Arguments),
     Machine(machine::Arguments),
+    /// The manual page, on stdout
+    #[command(after_help = "Example:\n  lodestar man | man -l -")]
+    Man,
     Report(report::Arguments),
     Verify(verify::Arguments),
 }
@@ -97,6 +108,14 @@ fn run_matches(matches: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<Exit> 
         #[cfg(feature = "gpu")]
         Command::Adapters => adapters::run(io),
         Command::Check(arguments) => check::run(&arguments, io),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut command(), "lodestar", &mut io.out);
+            Ok(0)
+        }
+        Command::Man => {
+            clap_mangen::Man::new(command()).render(&mut io.out)?;
+            Ok(0)
+        }
         Command::Corpus(arguments) => corpus::run(&arguments, io),
         Command::Gate(arguments) => gate::run(&arguments, io),
         Command::Verify(arguments) => verify::run(&arguments, io),

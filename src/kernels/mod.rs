@@ -54,6 +54,9 @@ pub trait Kernel: Sync {
     /// As [`footprint`](Self::footprint), and whatever the device layer reports.
     fn prepare(&self, case: &Case, platform: &Platform) -> Result<Box<dyn Prepared>, Error>;
 
+    /// The text of the protocol that ships with it, for use outside of a checkout: `protocols/<id>.toml`.
+    fn protocol(&self) -> &'static str;
+
     /// Cases for `lodestar check`: real input, every distribution, awkward sizes; small enough for a software adapter.
     fn check_cases(&self) -> Vec<Case>;
 

@@ -135,6 +135,10 @@ impl Kernel for Scripted {
         let scale = case.size as f64 / 1000.0;
         Ok(Box::new(Running { clock: self.clock.clone(), script: self.script, state: self.state.clone(), scale }))
     }
+    fn protocol(&self) -> &'static str {
+        ""
+    }
+
     fn check_cases(&self) -> Vec<Case> {
         Vec::new()
     }

@@ -111,7 +111,7 @@ struct Arguments {
     #[arg(long, help_heading = "Output")]
     explain: bool,
 
-    /// Where to search: auto takes what was measured to be faster on this machine at this size
+    /// Where to search. auto is the CPU: results do not record yet from which size on a device is faster
     #[arg(long, value_name = "auto|cpu|gpu|software|NAME", default_value = "auto", help_heading = "Machine")]
     device: String,
     /// Threads of the CPU [default: all]
@@ -259,7 +259,7 @@ fn place(platform: &Platform) -> String {
 
 fn explain(arguments: &Arguments, platform: &Platform) -> String {
     let reason = if arguments.device == "auto" {
-        "no result of this machine shows another device to be faster at this size"
+        "auto is the CPU, as results do not record yet from which size on a device is faster"
     } else {
         "as asked for"
     };

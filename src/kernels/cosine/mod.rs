@@ -171,6 +171,10 @@ impl Kernel for Cosine {
         case::prepare(case, platform)
     }
 
+    fn protocol(&self) -> &'static str {
+        include_str!("../../../protocols/cosine.toml")
+    }
+
     fn check_cases(&self) -> Vec<Case> {
         case::check_cases()
     }
