@@ -11,7 +11,7 @@
 //! (its error is bounded, not guessed), then those rows are scored in f64 in one fixed order of summation. Output is
 //! identical, byte for byte, on every SIMD level, number of threads, and device.
 //!
-//! NaN and infinities are refused with their row and column ([`Error::NotFinite`](crate::error::Error::NotFinite)).
+//! NaN and infinities are refused with their row and column ([`Error::NotFinite`]).
 
 mod bounds;
 mod case;
