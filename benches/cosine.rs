@@ -6,13 +6,19 @@
 //! cargo bench --bench cosine -- 100000 256 384 10   rows, queries, dimensions, k
 //! LODESTAR_SIMD=avx2 cargo bench --bench cosine     at a lower SIMD level
 //! ```
+//!
+//! With `--corpus FILE --queries FILE --k K --threads N` it reads both into memory, searches twice, and prints the time of
+//! the second search as JSON (`{"ms": 12.3}`): what `benches/peers_topk.py ab --cmd` sets beside other libraries, which
+//! are called on rows in memory too.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use lodestar::data::{Matrix, generate};
+use lodestar::formats;
 use lodestar::kernels::Platform;
 use lodestar::kernels::cosine::{Metric, Search, top_k};
 use lodestar::simd::{Level, ceilings};
 use std::hint::black_box;
+use std::path::Path;
 use std::time::Instant;
 
 const ROUNDS: usize = 9;
@@ -29,12 +35,15 @@ const SIZES: [[usize; 4]; 8] = [
 ];
 
 fn main() {
+    let level = Level::from_environment().expect("LODESTAR_SIMD");
+    if let Some(corpus) = option("--corpus") {
+        return beside_peers(level, &corpus);
+    }
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
     let sizes = match numbers[..] {
         [rows, queries, dim, k] => vec![[rows, queries, dim, k]],
         _ => SIZES.to_vec(),
     };
-    let level = Level::from_environment().expect("LODESTAR_SIMD");
     let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     println!(
         "{level}; medians of {ROUNDS} rounds; the corpus is not normalised beforehand, its norms are computed in the search"
@@ -52,13 +61,37 @@ fn main() {
     }
 }
 
-fn measure(corpus: &Matrix, queries: &Matrix, k: usize, level: Level, threads: usize) {
-    let platform = Platform {
+fn platform(level: Level, threads: usize) -> Platform {
+    Platform {
         level,
         threads,
         #[cfg(feature = "gpu")]
         device: None,
+    }
+}
+
+fn option(name: &str) -> Option<String> {
+    std::env::args().skip_while(|argument| argument != name).nth(1)
+}
+
+/// One search over rows in memory, as other libraries are called.
+fn beside_peers(level: Level, corpus: &str) {
+    let read = |path: &str| formats::read_matrix(Path::new(path), &formats::Options::default()).expect("a matrix");
+    let number = |name| option(name).and_then(|value| value.parse().ok());
+    let (corpus, queries) = (read(corpus), read(&option("--queries").expect("--queries FILE")));
+    let search = Search::new(number("--k").unwrap_or(10), Metric::Cosine);
+    let platform = platform(level, number("--threads").unwrap_or(1));
+    let timed = || {
+        let start = Instant::now();
+        black_box(top_k(black_box(&queries), &corpus, &search, &platform).expect("a valid search"));
+        start.elapsed()
     };
+    timed();
+    println!("{{\"ms\": {}}}", timed().as_secs_f64() * 1e3);
+}
+
+fn measure(corpus: &Matrix, queries: &Matrix, k: usize, level: Level, threads: usize) {
+    let platform = platform(level, threads);
     let search = Search::new(k, Metric::Cosine);
     let operations = 2.0 * corpus.values().len() as f64 * queries.rows() as f64;
     let bytes = 4.0 * corpus.values().len() as f64;

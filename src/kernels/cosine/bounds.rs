@@ -37,6 +37,13 @@ impl RowTerms {
     const ZERO: Self = Self { scale: 0.0, bias: 0.0, error: 0.0, slack: 0.0 };
 }
 
+/// The width of an interval: `error` is the row's times |q|.
+#[inline(always)]
+pub(super) fn width<T: Copy + std::ops::Add<Output = T>>(error: T, slack: T, query_slack: T) -> T {
+    let half = error + slack;
+    half + half + query_slack
+}
+
 /// What kind of row it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowKind {
@@ -172,7 +179,7 @@ impl QueryTerms {
             let kind = QueryKind::Bad { column };
             return Self { factor: 0.0, norm: 0.0, norm_f64: 0.0, slack: 0.0, kind };
         }
-        let norm = exact::Wide::new(level, values).norm2.sqrt();
+        let norm = exact::norm(level, values);
         let usual = norm == 0.0 || (1e-15..=1e15).contains(&norm);
         let (exponent, kind) = match metric {
             _ if usual => (0, QueryKind::Usual),

@@ -8,41 +8,50 @@ use crate::simd::{Level, Simd, simd};
 
 const LANES: usize = 16;
 
-/// A vector widened to f64, with its squared norm in the canonical order of summation.
-#[derive(Default, Clone)]
-pub(super) struct Wide {
+/// A query as exact scores need it: widened to f64, with its norm.
+pub(super) struct ExactQuery {
     values: Vec<f64>,
-    pub(super) norm2: f64,
+    norm: f64,
+    metric: Metric,
+    level: Level,
 }
 
-impl Wide {
-    pub(super) fn new(level: Level, values: &[f32]) -> Self {
-        let mut wide = Self::default();
-        wide.set(level, values);
-        wide
+impl ExactQuery {
+    pub(super) fn new(level: Level, metric: Metric, values: &[f32]) -> Self {
+        let norm = norm(level, values);
+        Self { values: values.iter().map(|&value| f64::from(value)).collect(), norm, metric, level }
     }
 
-    /// Takes another vector, keeping the allocation.
-    pub(super) fn set(&mut self, level: Level, values: &[f32]) {
-        self.values.resize(values.len(), 0.0);
-        self.norm2 = crate::dispatch!(level, simd => widen(simd, values, &mut self.values));
+    /// The score by which rows are ordered, larger first: cosine, dot product, or minus the squared distance.
+    /// Zero is positive zero, so that equal scores have equal bits.
+    pub(super) fn score(&self, row: &[f32]) -> f64 {
+        let norm = if self.metric == Metric::Cosine { norm(self.level, row) } else { 0.0 };
+        self.scores([row], [norm])[0]
     }
-}
 
-/// The score by which rows are ordered, larger first: cosine, dot product, or minus the squared distance.
-/// Zero is positive zero, so that equal scores have equal bits.
-pub(super) fn score(level: Level, metric: Metric, query: &Wide, row: &Wide) -> f64 {
-    debug_assert_eq!(query.values.len(), row.values.len(), "checked by the caller");
-    let score = match metric {
-        Metric::Cosine if query.norm2 == 0.0 || row.norm2 == 0.0 => 0.0,
-        Metric::Cosine => {
-            let dot = crate::dispatch!(level, simd => dot(simd, &query.values, &row.values));
-            (dot / (query.norm2.sqrt() * row.norm2.sqrt())).clamp(-1.0, 1.0)
+    /// The scores of several rows at once, which read the query once; `norms` are those of the rows.
+    #[inline(always)]
+    pub(super) fn scores<const N: usize>(&self, rows: [&[f32]; N], norms: [f64; N]) -> [f64; N] {
+        debug_assert!(rows.iter().all(|row| row.len() == self.values.len()), "checked by the caller");
+        if self.metric == Metric::L2 {
+            return crate::dispatch!(self.level, simd => distances2(simd, rows, &self.values)).map(|sum| 0.0 - sum);
         }
-        Metric::Dot => crate::dispatch!(level, simd => dot(simd, &query.values, &row.values)),
-        Metric::L2 => -crate::dispatch!(level, simd => distance2(simd, &query.values, &row.values)),
-    };
-    score + 0.0
+        let mut scores = crate::dispatch!(self.level, simd => dots(simd, rows, &self.values));
+        for (score, norm) in scores.iter_mut().zip(norms) {
+            if self.metric == Metric::Cosine {
+                let norms = self.norm * norm;
+                let zero = self.norm == 0.0 || norm == 0.0;
+                *score = if zero { 0.0 } else { (*score / norms).clamp(-1.0, 1.0) };
+            }
+            *score += 0.0;
+        }
+        scores
+    }
+}
+
+/// The norm, its squares added in the canonical order.
+pub(super) fn norm(level: Level, values: &[f32]) -> f64 {
+    crate::dispatch!(level, simd => squares(simd, values)).sqrt()
 }
 
 /// What is printed for a score.
@@ -55,43 +64,50 @@ pub(super) fn printed(metric: Metric, score: f64) -> f32 {
 }
 
 #[simd]
-fn widen<S: Simd>(_simd: S, values: &[f32], wide: &mut [f64]) -> f64 {
-    for (wide, &value) in wide.iter_mut().zip(values) {
-        *wide = f64::from(value);
-    }
-    sum(wide, wide, |a, b| a * b)
+fn squares<S: Simd>(_simd: S, values: &[f32]) -> f64 {
+    sums([values], values, |a, b| f64::from(a) * f64::from(b))[0]
 }
 
 #[simd]
-fn dot<S: Simd>(_simd: S, a: &[f64], b: &[f64]) -> f64 {
-    sum(a, b, |a, b| a * b)
+fn dots<S: Simd, const N: usize>(_simd: S, rows: [&[f32]; N], query: &[f64]) -> [f64; N] {
+    sums(rows, query, |a, b| f64::from(a) * b)
 }
 
 #[simd]
-fn distance2<S: Simd>(_simd: S, a: &[f64], b: &[f64]) -> f64 {
+fn distances2<S: Simd, const N: usize>(_simd: S, rows: [&[f32]; N], query: &[f64]) -> [f64; N] {
     // Rust never fuses `d * d + sum`, so this too has the same bits on every CPU.
-    sum(a, b, |a, b| (a - b) * (a - b))
+    sums(rows, query, |a, b| (b - f64::from(a)) * (b - f64::from(a)))
 }
 
+/// The sum of `term` over the elements of each row and of `other`, which are of one length.
 #[inline(always)]
-fn sum(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
-    let mut lanes = [0.0f64; LANES];
-    let (a_whole, a_rest) = a.as_chunks::<LANES>();
-    let (b_whole, b_rest) = b.as_chunks::<LANES>();
-    for (a, b) in a_whole.iter().zip(b_whole) {
-        for lane in 0..LANES {
-            lanes[lane] += term(a[lane], b[lane]);
+fn sums<T: Copy, const N: usize>(rows: [&[f32]; N], other: &[T], term: impl Fn(f32, T) -> f64) -> [f64; N] {
+    let mut lanes = [[0.0f64; LANES]; N];
+    let (whole, rest) = other.as_chunks::<LANES>();
+    let rows = rows.map(|row| {
+        let (chunks, rest) = row.as_chunks::<LANES>();
+        (&chunks[..whole.len()], rest)
+    });
+    for (at, other) in whole.iter().enumerate() {
+        for ((chunks, _), lanes) in rows.iter().zip(&mut lanes) {
+            for lane in 0..LANES {
+                lanes[lane] += term(chunks[at][lane], other[lane]);
+            }
         }
     }
-    for (lane, (&a, &b)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
-        *lane += term(a, b);
-    }
-    let mut half = LANES / 2;
-    while half > 0 {
-        for lane in 0..half {
-            lanes[lane] += lanes[lane + half];
+    for ((_, row), lanes) in rows.iter().zip(&mut lanes) {
+        for ((lane, &value), &other) in lanes.iter_mut().zip(*row).zip(rest) {
+            *lane += term(value, other);
         }
-        half /= 2;
     }
-    lanes[0]
+    lanes.map(|mut lanes| {
+        let mut half = LANES / 2;
+        while half > 0 {
+            for lane in 0..half {
+                lanes[lane] += lanes[lane + half];
+            }
+            half /= 2;
+        }
+        lanes[0]
+    })
 }

@@ -8,33 +8,37 @@ pub(super) struct Panels {
     values: Vec<f32>,
     start: usize,
     dim: usize,
-    /// Lanes of a panel: one vector, two, or a single query.
+    /// Lanes of a panel: whole vectors, or a single query.
     pub(super) width: usize,
     pub(super) count: usize,
     /// |q| of each lane.
     pub(super) norms: Vec<f32>,
+    /// The query's part of the width of an interval.
+    pub(super) slacks: Vec<f32>,
 }
 
 impl Panels {
-    /// Panels of two vectors of `lanes`; of one vector where that holds all queries; and the query itself if it is alone.
-    pub(super) fn new(queries: &Matrix, terms: &[QueryTerms], lanes: usize) -> Self {
+    /// Panels of at most `most` vectors of `lanes`: as wide as that with the least padding, and the query itself if it is
+    /// alone.
+    pub(super) fn new(queries: &Matrix, terms: &[QueryTerms], lanes: usize, most: usize) -> Self {
+        let vectors = queries.rows().div_ceil(lanes).max(1);
         let width = match queries.rows() {
             1 => 1,
-            few if few <= lanes => lanes,
-            _ => 2 * lanes,
+            _ if vectors <= most => lanes * vectors,
+            _ => lanes * (2..=most).rev().min_by_key(|&width| vectors.next_multiple_of(width)).unwrap_or(1),
         };
         let (dim, count) = (queries.cols(), queries.rows().div_ceil(width));
         let mut values = vec![0.0f32; count * width * dim + 16];
         let start = values.as_ptr().align_offset(64).min(16);
-        let mut norms = vec![0.0; count * width];
+        let (mut norms, mut slacks) = (vec![0.0; count * width], vec![0.0; count * width]);
         for (query, terms) in terms.iter().enumerate().filter(|(_, terms)| terms.kind == QueryKind::Usual) {
-            norms[query] = terms.norm;
+            (norms[query], slacks[query]) = (terms.norm, terms.slack);
             let panel = &mut values[start + query / width * width * dim..][..width * dim];
             for (packed, &value) in panel[query % width..].iter_mut().step_by(width).zip(queries.row(query)) {
                 *packed = value * terms.factor;
             }
         }
-        Self { values, start, dim, width, count, norms }
+        Self { values, start, dim, width, count, norms, slacks }
     }
 
     /// Number of lanes, padding included.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A threshold that every finite upper bound reaches, and minus infinity (a row that is never offered) does not.
-const LOWEST: f32 = f32::MIN;
+pub(super) const LOWEST: f32 = f32::MIN;
 
 /// Maps f32 to u32 so that the order is kept (-0 below +0, NaN above infinity or below minus infinity).
 #[inline(always)]
@@ -16,61 +16,51 @@ fn from_orderable(value: u32) -> f32 {
     f32::from_bits(if value >> 31 == 1 { value & 0x7fff_ffff } else { !value })
 }
 
-/// A row that may belong to the answer.
+/// A row that may belong to the answer, and the interval that its score is known to lie in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
-    /// Lower bound (orderable) above the complement of the row: larger is better, ties go to the lower row.
-    key: u64,
+    lower: f32,
     upper: f32,
+    pub(super) row: u32,
 }
 
 impl Candidate {
-    const NONE: Self = Self { key: 0, upper: f32::NEG_INFINITY };
-
-    fn new(lower: f32, upper: f32, row: u32) -> Self {
-        Self { key: (u64::from(orderable(lower)) << 32) | u64::from(!row), upper }
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "the lower half of the key")]
-    pub(super) fn row(self) -> u32 {
-        !(self.key as u32)
-    }
-
-    fn lower(self) -> f32 {
-        from_orderable((self.key >> 32) as u32)
-    }
+    const NONE: Self = Self { lower: f32::NEG_INFINITY, upper: f32::NEG_INFINITY, row: u32::MAX };
 }
 
 /// Cuts a list down to the rows whose upper bound reaches the k-th largest lower bound; gives that bound.
-/// The order of the list changes. With fewer than `k` rows nothing is cut.
+/// The order of the list is kept. With fewer than `k` rows nothing is cut.
 pub(super) fn cut(list: &mut Vec<Candidate>, k: usize) -> f32 {
-    let (kept, threshold) = cut_slice(list, k, LOWEST);
+    let (kept, threshold) = cut_slice(list, k, LOWEST, &mut Vec::new());
     list.truncate(kept);
     threshold
 }
 
-fn cut_slice(list: &mut [Candidate], k: usize, floor: f32) -> (usize, f32) {
+/// `lowers` is scratch space. The bounds are ordered apart from the rows: integers of 4 bytes are quick to partition.
+fn cut_slice(list: &mut [Candidate], k: usize, floor: f32, lowers: &mut Vec<u32>) -> (usize, f32) {
     let mut threshold = floor;
     if list.len() >= k {
-        let (_, kth, _) = list.select_nth_unstable_by_key(k - 1, |candidate| std::cmp::Reverse(candidate.key));
-        threshold = threshold.max(kth.lower());
+        lowers.clear();
+        lowers.extend(list.iter().map(|candidate| orderable(candidate.lower)));
+        let (_, kth, _) = lowers.select_nth_unstable(list.len() - k);
+        threshold = threshold.max(from_orderable(*kth));
     }
     let mut kept = 0;
     for at in 0..list.len() {
-        if list[at].upper >= threshold {
-            list[kept] = list[at];
-            kept += 1;
-        }
+        let candidate = list[at];
+        list[kept] = candidate;
+        kept += usize::from(candidate.upper >= threshold);
     }
     (kept, threshold)
 }
 
-/// What the threads tell each other: for each query a bound that the k-th best row is known to reach.
+/// What the threads tell each other: for each query a bound that the k-th best row is known, or was guessed, to reach.
 pub(super) struct Floors(Vec<AtomicU32>);
 
 impl Floors {
-    pub(super) fn new(queries: usize) -> Self {
-        Self((0..queries).map(|_| AtomicU32::new(orderable(LOWEST))).collect())
+    /// One for each query, to start from.
+    pub(super) fn new(bounds: &[f32]) -> Self {
+        Self(bounds.iter().map(|&bound| AtomicU32::new(orderable(bound))).collect())
     }
 
     fn get(&self, query: usize) -> f32 {
@@ -89,6 +79,7 @@ pub(super) struct Selection {
     capacity: usize,
     lists: Vec<Candidate>,
     lengths: Vec<usize>,
+    lowers: Vec<u32>,
     /// A row is offered when its upper bound reaches its query's threshold. One entry per lane of the packed queries:
     /// lanes without a query have infinity, which no bound of a finite row reaches.
     pub(super) thresholds: Vec<f32>,
@@ -114,14 +105,15 @@ impl Selection {
             }
         }
         let queries = active.len();
-        Self { k, capacity, lists: vec![Candidate::NONE; queries * capacity], lengths: vec![0; queries], thresholds }
+        let lists = vec![Candidate::NONE; queries * capacity];
+        Self { k, capacity, lists, lengths: vec![0; queries], lowers: Vec::new(), thresholds }
     }
 
     /// Adds a row; `true` when the list is full and has to be [`cut`](Self::cut) before the next.
     #[inline(always)]
     pub(super) fn push(&mut self, query: usize, lower: f32, upper: f32, row: u32) -> bool {
         let length = self.lengths[query];
-        self.lists[query * self.capacity + length] = Candidate::new(lower, upper, row);
+        self.lists[query * self.capacity + length] = Candidate { lower, upper, row };
         self.lengths[query] = length + 1;
         length + 1 == self.capacity
     }
@@ -130,7 +122,7 @@ impl Selection {
     pub(super) fn cut(&mut self, query: usize, floors: &Floors) -> Cut {
         let floor = floors.get(query).max(self.thresholds[query]);
         let list = &mut self.lists[query * self.capacity..][..self.lengths[query]];
-        let (kept, threshold) = cut_slice(list, self.k, floor);
+        let (kept, threshold) = cut_slice(list, self.k, floor, &mut self.lowers);
         self.lengths[query] = kept;
         self.thresholds[query] = floors.raise(query, threshold);
         if kept > self.k + (self.capacity - self.k) / 2 { Cut::Crowded } else { Cut::Room }
@@ -180,21 +172,21 @@ mod tests {
     fn a_cut_keeps_every_row_that_can_still_win() {
         // Lower bounds 5, 4, 3; the fourth row's interval reaches above the second best lower bound, the third's does not.
         let mut list = vec![
-            Candidate::new(3.0, 3.5, 2),
-            Candidate::new(5.0, 5.5, 0),
-            Candidate::new(1.0, 4.0, 3),
-            Candidate::new(4.0, 4.5, 1),
+            Candidate { lower: 3.0, upper: 3.5, row: 2 },
+            Candidate { lower: 5.0, upper: 5.5, row: 0 },
+            Candidate { lower: 1.0, upper: 4.0, row: 3 },
+            Candidate { lower: 4.0, upper: 4.5, row: 1 },
         ];
         assert_eq!(cut(&mut list, 2), 4.0);
-        let mut rows: Vec<_> = list.iter().map(|candidate| candidate.row()).collect();
+        let mut rows: Vec<_> = list.iter().map(|candidate| candidate.row).collect();
         rows.sort_unstable();
         assert_eq!(rows, [0, 1, 3]);
     }
 
     #[test]
     fn fewer_rows_than_k_are_all_kept() {
-        let mut list = vec![Candidate::new(-1.0, -0.5, 7)];
+        let mut list = vec![Candidate { lower: -1.0, upper: -0.5, row: 7 }];
         assert_eq!(cut(&mut list, 2), LOWEST);
-        assert_eq!(list[0].row(), 7);
+        assert_eq!(list[0].row, 7);
     }
 }

@@ -3,30 +3,32 @@
 //! ```text
 //! for chunk of rows                      one task of a thread; read once, from memory or a file
 //!   for block of queries                 packed, at most 1 MiB: stays in L2
-//!     for 96 rows of the chunk           the next 96 are being prefetched meanwhile
-//!       for panel of queries             two vectors wide
-//!         for tile of 12 rows            12 x 2 accumulators; one multiply-add chain per score
+//!     for 48 rows of the chunk           the next 48 are being prefetched meanwhile
+//!       for panel of queries             one to four vectors wide
+//!         for tile of 6 rows             6 x 4 accumulators; one multiply-add chain per score
 //!           offer the rows whose upper bound reaches the query's threshold
 //! ```
 //!
 //! This file holds the outer loop and the bookkeeping; [`tile`](super::tile) the four inner ones.
 //! Cost: 2 x queries x rows x dim operations; each row is read once from memory per 1 MiB of packed queries. Memory
 //! beyond the operands: the packed queries, 1 MiB of rows per thread where they are read or converted, and
-//! 16 bytes x queries x max(1.5 k, k + 22) per thread.
+//! 12 bytes x queries x max(1.5 k, k + 22) per thread.
 
 use super::bounds::{Bounds, QueryKind, QueryTerms, RowKind, RowTerms};
-use super::exact::{self, Wide};
+use super::exact::ExactQuery;
 use super::pack::Panels;
 use super::rank::{keep_best, rank, row_values};
 use super::select::{self, Candidate, Cut, Floors, Selection};
 use super::{Neighbors, Search, tile};
-use crate::data::{Matrix, Rows};
+use crate::data::{Buffer, Matrix, Rows};
 use crate::error::Error;
 use crate::kernels::{Platform, parallel};
 use crate::simd::Level;
 
 /// Rows of a task when they lie in memory: enough to prefetch across blocks, few enough to share between threads.
-const CHUNK_ROWS: usize = 20 * tile::BLOCK_ROWS;
+const CHUNK_ROWS: usize = 40 * tile::BLOCK_ROWS;
+/// Rank in the sample that a guess for a large `k` starts from: the larger, the nearer it comes, and the more it costs.
+pub(super) const GUESS_RANK: usize = 32;
 /// Bytes of a task's rows when they are read or converted into a thread's own buffer.
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -103,10 +105,13 @@ pub(super) fn top_k_prepared(
     threads: usize,
 ) -> Result<Neighbors, Error> {
     search.check(queries, corpus)?;
-    let scan = Scan::new(queries, corpus, prepared, search, level, threads)?;
-    let tasks = corpus.rows().div_ceil(scan.chunk);
-    let workers = parallel::share(threads, tasks, || Worker::new(&scan), |worker, task| worker.chunk(&scan, task))?;
-    let candidates = scan.candidates(&workers, threads)?;
+    let mut scan = Scan::new(queries, corpus, prepared, search, level, threads)?;
+    let guess = scan.guess()?;
+    scan.floors = Floors::new(&guess);
+    let workers = scan.run()?;
+    let mut candidates = scan.candidates(&workers, &guess)?;
+    scan.search_again(&mut candidates)?;
+    let candidates: Vec<_> = candidates.into_iter().map(Option::unwrap_or_default).collect();
     let mut neighbors = rank(queries, corpus, search, &candidates, level, threads)?;
     for unusual in workers.iter().map(|worker| &worker.unusual).chain(prepared.map(|prepared| &prepared.unusual)) {
         neighbors.zero_rows += unusual.zero_rows;
@@ -156,6 +161,12 @@ pub(super) fn as_row(row: usize) -> u32 {
     row as u32
 }
 
+/// The row that stands for the `at`-th stretch of `stride` rows in a sample. Not always the first of it: what repeats with
+/// a period would be seen at one phase only.
+pub(super) fn sampled_row(at: usize, stride: usize) -> usize {
+    at * stride + at.wrapping_mul(0x9e37_79b9) % stride
+}
+
 fn chunk_rows(corpus: &dyn Rows, threads: usize) -> usize {
     let row_bytes = size_of::<f32>() * corpus.cols();
     let most = if corpus.is_direct() { CHUNK_ROWS } else { (CHUNK_BYTES / row_bytes).max(1) };
@@ -176,6 +187,7 @@ pub(super) struct Scan<'a> {
     k: usize,
     /// Rows of a task.
     chunk: usize,
+    threads: usize,
     pub(super) query_terms: Vec<QueryTerms>,
     pub(super) panels: Panels,
     floors: Floors,
@@ -200,7 +212,8 @@ impl<'a> Scan<'a> {
                 return Err(Error::NotFinite { what: "queries".into(), row, column, value });
             }
         }
-        let panels = Panels::new(queries, &query_terms, crate::dispatch!(level, simd => tile::lanes(simd)));
+        let (lanes, most) = crate::dispatch!(level, simd => (tile::lanes(simd), tile::most_vectors(simd)));
+        let panels = Panels::new(queries, &query_terms, lanes, most);
         Ok(Self {
             queries,
             corpus,
@@ -210,9 +223,10 @@ impl<'a> Scan<'a> {
             bounds: Bounds::new(search.metric, corpus.cols()),
             k: search.candidates(corpus.rows()),
             chunk: chunk_rows(corpus, threads),
+            threads,
             query_terms,
             panels,
-            floors: Floors::new(queries.rows()),
+            floors: Floors::new(&vec![select::LOWEST; queries.rows()]),
         })
     }
 
@@ -220,41 +234,97 @@ impl<'a> Scan<'a> {
         self.query_terms[query].kind == QueryKind::Usual
     }
 
-    /// For every query the rows that can belong to its answer, as found by all threads together.
-    fn candidates(&self, workers: &[Worker], threads: usize) -> Result<Vec<Vec<u32>>, Error> {
-        let found = parallel::share(threads, self.queries.rows(), Vec::new, |found, query| {
+    /// Goes through all rows.
+    fn run(&self) -> Result<Vec<Worker>, Error> {
+        let tasks = self.corpus.rows().div_ceil(self.chunk);
+        parallel::share(self.threads, tasks, || Worker::new(self), |worker, task| worker.chunk(self, task))
+    }
+
+    /// For each query a bound that its k-th best row is likely to reach.
+    ///
+    /// Without one the first rows all pass, and k ln(rows / k) of the later ones; for a large k that costs as much as
+    /// the multiplication. The guess is the score at k's share of a sample, moved down by four standard deviations.
+    fn guess(&self) -> Result<Vec<f32>, Error> {
+        let (rows, dim) = (self.corpus.rows(), self.corpus.cols());
+        let sample = GUESS_RANK * rows / self.k;
+        let lowest = vec![select::LOWEST; self.queries.rows()];
+        if self.queries.rows() < 16 || self.k < 8 * GUESS_RANK || rows < 8 * self.k || !self.corpus.is_direct() {
+            return Ok(lowest);
+        }
+        // What it costs against what it saves, in multiply-adds: an offer takes as long as about 2,000.
+        if sample * dim > 1_000 * self.k * (rows / self.k).ilog2() as usize {
+            return Ok(lowest);
+        }
+        let mut values = Buffer::zeroed(sample * dim)?;
+        let stride = rows / sample;
+        for (at, values) in values.chunks_exact_mut(dim).enumerate() {
+            values.copy_from_slice(row_values(self.corpus, sampled_row(at, stride), &mut Vec::new())?);
+        }
+        let sample = Matrix::from_buffer(sample, dim, values)?;
+        let k = GUESS_RANK + 4 * GUESS_RANK.isqrt() + 1;
+        let search = Search { k, exclude_self: false, skip_bad: true, ..*self.search };
+        let scan = Scan::new(self.queries, &sample, None, &search, self.level, self.threads)?;
+        let workers = scan.run()?;
+        Ok((0..lowest.len()).map(|query| scan.merged(&workers, query).1).collect())
+    }
+
+    /// What all threads together have found for a query, and the k-th largest lower bound.
+    fn merged(&self, workers: &[Worker], query: usize) -> (Vec<Candidate>, f32) {
+        let mut list = Vec::with_capacity(workers.iter().map(|worker| worker.selection.list(query).len()).sum());
+        workers.iter().for_each(|worker| list.extend(worker.selection.list(query)));
+        let threshold = select::cut(&mut list, self.k);
+        (list, threshold)
+    }
+
+    /// For every query the rows that can belong to its answer, or nothing if its guess was too high: rows below a guess
+    /// are left out, which is right only if k rows have reached it.
+    fn candidates(&self, workers: &[Worker], guess: &[f32]) -> Result<Vec<Option<Vec<u32>>>, Error> {
+        let found = parallel::share(self.threads, self.queries.rows(), Vec::new, |found, query| {
             let rows = match self.query_terms[query].kind {
-                QueryKind::Bad { .. } => Vec::new(),
-                QueryKind::Exact => self.every_row(query)?,
+                QueryKind::Bad { .. } => Some(Vec::new()),
+                QueryKind::Exact => Some(self.every_row(query)?),
                 QueryKind::Usual => {
-                    let mut list: Vec<Candidate> = Vec::new();
-                    workers.iter().for_each(|worker| list.extend(worker.selection.list(query)));
-                    select::cut(&mut list, self.k);
-                    list.into_iter().map(Candidate::row).collect()
+                    let (list, threshold) = self.merged(workers, query);
+                    (threshold >= guess[query]).then(|| list.into_iter().map(|candidate| candidate.row).collect())
                 }
             };
             found.push((query, rows));
             Ok::<_, Error>(())
         })?;
-        let mut candidates = vec![Vec::new(); self.queries.rows()];
+        let mut candidates = vec![None; self.queries.rows()];
         for (query, rows) in found.into_iter().flatten() {
             candidates[query] = rows;
         }
         Ok(candidates)
     }
 
+    /// Searches once more, without a guess, for the queries whose guess was too high.
+    fn search_again(&self, candidates: &mut [Option<Vec<u32>>]) -> Result<(), Error> {
+        let again: Vec<_> = (0..candidates.len()).filter(|&query| candidates[query].is_none()).collect();
+        if again.is_empty() {
+            return Ok(());
+        }
+        let values = again.iter().flat_map(|&query| self.queries.row(query)).copied().collect();
+        let queries = Matrix::new(again.len(), self.queries.cols(), values)?;
+        let scan = Scan::new(&queries, self.corpus, self.prepared, self.search, self.level, self.threads)?;
+        let found = scan.candidates(&scan.run()?, &vec![select::LOWEST; again.len()])?;
+        for (query, rows) in again.into_iter().zip(found) {
+            candidates[query] = rows;
+        }
+        Ok(())
+    }
+
     /// The answer to a query beyond f32 arithmetic: every finite row is scored exactly.
     fn every_row(&self, query: usize) -> Result<Vec<u32>, Error> {
-        let query = Wide::new(self.level, self.queries.row(query));
-        let (mut scratch, mut wide) = (Vec::new(), Wide::default());
+        let query = ExactQuery::new(self.level, self.search.metric, self.queries.row(query));
+        let mut scratch = Vec::new();
         let mut best: Vec<(f64, u32)> = Vec::new();
         for row in 0..self.corpus.rows() {
             let values = row_values(self.corpus, row, &mut scratch)?;
             if !values.iter().all(|value| value.is_finite()) {
                 continue;
             }
-            wide.set(self.level, values);
-            best.push((exact::score(self.level, self.search.metric, &query, &wide), as_row(row)));
+            best.push((query.score(values), as_row(row)));
             if best.len() >= 2 * self.k + 1_024 {
                 keep_best(&mut best, self.k);
             }
@@ -329,13 +399,10 @@ impl Worker {
     /// Many rows whose intervals overlap, duplicates for instance: decides between them by their exact scores.
     #[cold]
     fn decide(&mut self, scan: &Scan<'_>, query: usize) -> Result<(), Error> {
-        let wide_query = Wide::new(scan.level, scan.queries.row(query));
-        let mut wide = Wide::default();
+        let exact = ExactQuery::new(scan.level, scan.search.metric, scan.queries.row(query));
         let mut scored = Vec::new();
-        for candidate in self.selection.list(query) {
-            let row = candidate.row();
-            wide.set(scan.level, row_values(scan.corpus, row as usize, &mut self.row_scratch)?);
-            scored.push((exact::score(scan.level, scan.search.metric, &wide_query, &wide), row));
+        for &Candidate { row, .. } in self.selection.list(query) {
+            scored.push((exact.score(row_values(scan.corpus, row as usize, &mut self.row_scratch)?), row));
         }
         keep_best(&mut scored, scan.k);
         let terms = scan.query_terms[query];
@@ -350,10 +417,10 @@ impl Worker {
     /// Offers a row beyond f32 arithmetic to every query, by its exact score.
     #[cold]
     fn offer_exactly(&mut self, scan: &Scan<'_>, row: u32) -> Result<(), Error> {
-        let wide = Wide::new(scan.level, row_values(scan.corpus, row as usize, &mut self.row_scratch)?);
+        let mut scratch = Vec::new();
+        let values = row_values(scan.corpus, row as usize, &mut scratch)?;
         for query in (0..scan.queries.rows()).filter(|&query| scan.is_usual(query)) {
-            let wide_query = Wide::new(scan.level, scan.queries.row(query));
-            let score = exact::score(scan.level, scan.search.metric, &wide_query, &wide);
+            let score = ExactQuery::new(scan.level, scan.search.metric, scan.queries.row(query)).score(values);
             let (lower, upper) = scan.query_terms[query].interval(scan.search.metric, score);
             if upper >= self.selection.thresholds[query] {
                 self.offer(scan, query, lower, upper, row as usize);

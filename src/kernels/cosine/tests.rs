@@ -1,6 +1,6 @@
 //! Properties and edges: every variant against the reference, byte for byte.
 
-use super::simd::{prepare, top_k_prepared};
+use super::simd::{GUESS_RANK, prepare, sampled_row, top_k_prepared};
 use super::{Metric, Neighbors, Search, reference};
 use crate::data::Matrix;
 use crate::error::Error;
@@ -66,6 +66,40 @@ fn every_size_around_every_tile_agrees_with_the_reference() {
                 agree(&queries, &corpus, &Search::new(3, metric));
             }
         }
+    }
+}
+
+#[test]
+fn every_width_of_a_panel_agrees_with_the_reference() {
+    for dim in [1, 9, 40] {
+        for rows in [1, 5, 6, 7, 8, 13, 47, 48, 49, 100] {
+            let corpus = random(rows, dim, (rows * 1_000 + dim) as u64);
+            for queries in [31, 32, 33, 47, 48, 49, 63, 64, 65, 96, 130] {
+                let queries = random(queries, dim, (queries * 77 + dim) as u64);
+                let metric = Metric::ALL[(rows + dim + queries.rows()) % 3];
+                agree(&queries, &corpus, &Search::new(4, metric));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_large_k_agrees_whether_its_guess_is_right_or_too_high() {
+    let (rows, dim, k) = (3_000, 20, 8 * GUESS_RANK);
+    let queries = random(20, dim, 40);
+    let mut values = random(rows, dim, 41).values().to_vec();
+    for metric in Metric::ALL {
+        agree(&queries, &Matrix::new(rows, dim, values.clone()).unwrap(), &Search::new(k, metric));
+    }
+    // Just the sampled rows are near some of the queries, so that the guess for these promises more than there is.
+    let sample = GUESS_RANK * rows / k;
+    for at in 0..sample {
+        let row = sampled_row(at, rows / sample) * dim;
+        let near = queries.row(at % 3).iter().map(|value| value * 1.5);
+        values[row..row + dim].iter_mut().zip(near).for_each(|(value, near)| *value = 0.01 * *value + near);
+    }
+    for metric in Metric::ALL {
+        agree(&queries, &Matrix::new(rows, dim, values.clone()).unwrap(), &Search::new(k, metric));
     }
 }
 

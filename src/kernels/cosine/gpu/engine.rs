@@ -1,7 +1,7 @@
 //! Runs the schedule: operands bound, passes recorded, candidates read back and checked.
 
 use super::super::Search;
-use super::super::exact::{self, Wide};
+use super::super::exact::ExactQuery;
 use super::super::rank::row_values;
 use super::schedule::{self, CANDIDATE_WORDS, Shape, Step};
 use super::segments::{Layout, Segment};
@@ -397,10 +397,8 @@ impl RowCheck {
 
 /// The growing list of a crowded query.
 pub(super) struct Crowd<'a> {
-    pub(super) query: Wide,
+    pub(super) query: ExactQuery,
     pub(super) corpus: &'a dyn Rows,
-    pub(super) search: Search,
-    pub(super) level: Level,
     /// Upper bound (ordered bits) and row.
     list: Vec<(u32, u32)>,
     k: usize,
@@ -409,9 +407,9 @@ pub(super) struct Crowd<'a> {
 
 impl<'a> Crowd<'a> {
     pub(super) fn new(queries: &Matrix, number: usize, corpus: &'a dyn Rows, search: Search, level: Level) -> Self {
-        let query = Wide::new(level, queries.row(number));
+        let query = ExactQuery::new(level, search.metric, queries.row(number));
         let k = search.candidates(corpus.rows());
-        Self { query, corpus, search, level, list: Vec::new(), k, decided_at: 4 * schedule::capacity(k) }
+        Self { query, corpus, list: Vec::new(), k, decided_at: 4 * schedule::capacity(k) }
     }
 
     /// Takes the candidates of one more piece, and drops those that the threshold has left behind.
@@ -424,11 +422,11 @@ impl<'a> Crowd<'a> {
         // Duplicates of the k-th best never fall below it: decide between them by their exact scores, so that the list
         // stays short however many there are.
         if 2 * self.list.len() > self.decided_at {
-            let (mut scratch, mut wide) = (Vec::new(), Wide::default());
+            let mut scratch = Vec::new();
             let mut scored = Vec::with_capacity(self.list.len());
             for &(upper, row) in &self.list {
-                wide.set(self.level, row_values(self.corpus, row as usize, &mut scratch)?);
-                scored.push((exact::score(self.level, self.search.metric, &self.query, &wide), row, upper));
+                let score = self.query.score(row_values(self.corpus, row as usize, &mut scratch)?);
+                scored.push((score, row, upper));
             }
             scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             scored.truncate(self.k);
