@@ -12,6 +12,7 @@ pub use fearless_simd as implementation;
 pub use fearless_simd::Simd;
 pub use fearless_simd::prelude::*;
 pub use fearless_simd_macros::simd;
+pub use ops::LINE;
 
 use crate::error::Error;
 

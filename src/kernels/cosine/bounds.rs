@@ -1,40 +1,42 @@
 //! What turns an f32 dot product into a proven interval around the score.
 //!
 //! Let a = fl(q.x), summed in any order, fused or not. Then |a - q.x| <= gamma_n |q| |x| with gamma_n = n u / (1 - n u),
-//! u = 2^-24, n = dim (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1). Each row gets four
+//! u = 2^-24, n = dim (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1). Each row gets some
 //! numbers, so that one formula serves the three metrics:
 //!
 //! - upper = a * scale + bias + error * |q|
 //! - lower = upper - 2 (error * |q| + slack) - slack_q
 //!
+//! A product of rounded integers (see [`quantized`](super::quantized)) has a larger error, and one more term: rounding * e_q.
+//!
 //! What is bounded is q.x / |x| for cosine, q.x for dot, and q.x - |x|^2 / 2 for L2: for a fixed query each of them orders
 //! the rows as the score does. n is raised by dim / 16 + 32 to cover the f32 norm (at least 16 partial sums), its rounding,
 //! and the rounding of these formulas themselves.
 
+use super::quantized::Rounding;
 use super::{Metric, exact};
 use crate::simd::{Level, Simd, SimdBase, SimdFloat};
 
-/// Squared norms outside of this range cannot be bounded in f32, where products would under- or overflow.
-const BOUNDED_NORM2: std::ops::RangeInclusive<f32> = 1e-30..=1e30;
+/// Squared norms outside of this range cannot be bounded in f32, where products would under- or overflow. A device may also
+/// flush subnormal products to zero: at |q| |x| >= 1e-27 that is far below gamma.
+const BOUNDED_NORM2: std::ops::RangeInclusive<f32> = 1e-24..=1e24;
 
-/// The same on a device, which may also flush subnormal products to zero: at |q| |x| >= 1e-27 that is far below gamma.
-#[cfg(feature = "gpu")]
-const DEVICE_NORM2: std::ops::RangeInclusive<f32> = 1e-24..=1e24;
-
-/// The four numbers of a row.
+/// The numbers of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RowTerms {
     pub(super) scale: f32,
     pub(super) bias: f32,
     pub(super) error: f32,
     pub(super) slack: f32,
+    /// What a query's own rounding error is multiplied with, where queries are rounded to integers.
+    pub(super) rounding: f32,
 }
 
 impl RowTerms {
     /// A row that the fast pass never offers: its upper bound is below every threshold, or NaN.
-    pub(super) const NEVER: Self = Self { scale: 0.0, bias: f32::NEG_INFINITY, error: 0.0, slack: 0.0 };
+    pub(super) const NEVER: Self = Self { scale: 0.0, bias: f32::NEG_INFINITY, error: 0.0, slack: 0.0, rounding: 0.0 };
     /// A row of zeros: q.x is 0 without any error.
-    const ZERO: Self = Self { scale: 0.0, bias: 0.0, error: 0.0, slack: 0.0 };
+    const ZERO: Self = Self { scale: 0.0, bias: 0.0, error: 0.0, slack: 0.0, rounding: 0.0 };
 }
 
 /// The width of an interval: `error` is the row's times |q|.
@@ -79,38 +81,52 @@ pub(super) struct Bounds {
     dot: f32,
     /// gamma of a squared norm.
     norm: f32,
-    /// Squared norms that are bounded.
-    range: std::ops::RangeInclusive<f32>,
 }
 
 impl Bounds {
     pub(super) fn new(metric: Metric, dim: usize) -> Self {
-        Self { metric, dot: gamma(dim + dim / 16 + 32), norm: gamma(dim / 16 + 32), range: BOUNDED_NORM2 }
+        Self { metric, dot: gamma(dim + dim / 16 + 32), norm: gamma(dim / 16 + 32) }
     }
 
     /// The same for WGSL, whose operations may round either way: u = 2^-23.
     #[cfg(feature = "gpu")]
     pub(super) fn for_device(metric: Metric, dim: usize) -> Self {
         let (dot, norm) = (gamma(2 * (dim + dim / 16 + 32)), gamma(2 * (dim / 16 + 32)));
-        Self { metric, dot, norm, range: DEVICE_NORM2 }
+        Self { metric, dot, norm }
     }
 
     /// Terms and kind of a row with this squared norm.
     #[inline(always)]
     pub(super) fn row(&self, norm2: f32, row: &[f32]) -> (RowTerms, RowKind) {
-        if self.range.contains(&norm2) {
-            let norm = norm2.sqrt();
+        if BOUNDED_NORM2.contains(&norm2) {
+            let (norm, rounding) = (norm2.sqrt(), 0.0);
             let terms = match self.metric {
-                Metric::Cosine => RowTerms { scale: 1.0 / norm, bias: 0.0, error: self.dot, slack: 0.0 },
-                Metric::Dot => RowTerms { scale: 1.0, bias: 0.0, error: self.dot * norm, slack: 0.0 },
+                Metric::Cosine => RowTerms { scale: 1.0 / norm, bias: 0.0, error: self.dot, slack: 0.0, rounding },
+                Metric::Dot => RowTerms { scale: 1.0, bias: 0.0, error: self.dot * norm, slack: 0.0, rounding },
                 Metric::L2 => {
                     let slack = 0.5 * norm2 * self.norm;
-                    RowTerms { scale: 1.0, bias: slack - 0.5 * norm2, error: self.dot * norm, slack }
+                    RowTerms { scale: 1.0, bias: slack - 0.5 * norm2, error: self.dot * norm, slack, rounding }
                 }
             };
             return (terms, RowKind::Usual);
         }
         unusual(row)
+    }
+
+    /// The terms of a usual row after it has been rounded to integers.
+    ///
+    /// |q| e + e_q (|x| + e) bounds what rounding costs. The error of the f32 product, doubled, covers the rounding of
+    /// everything here and in the multiplication by two scales; the product of the integers is exact.
+    #[inline(always)]
+    pub(super) fn quantized(&self, terms: RowTerms, norm2: f32, rounding: Rounding) -> RowTerms {
+        let error = rounding.error * terms.scale;
+        let length = if self.metric == Metric::Cosine { 1.0 } else { norm2.sqrt() };
+        RowTerms {
+            scale: rounding.scale * terms.scale,
+            error: 2.0 * terms.error + 1.001 * error,
+            rounding: 1.001 * (length + error),
+            ..terms
+        }
     }
 }
 

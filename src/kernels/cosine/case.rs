@@ -5,7 +5,7 @@
 
 #[cfg(feature = "gpu")]
 use super::gpu::{self, GpuCorpus};
-use super::simd::{self, top_k_prepared};
+use super::simd::{self, Arithmetic, top_k_prepared};
 use super::{Metric, Neighbors, Search, reference};
 use crate::data::{Matrix, generate};
 use crate::error::Error;
@@ -111,7 +111,8 @@ pub(super) fn prepare(case: &Case, platform: &Platform) -> Result<Box<dyn Prepar
     let shape = Shape::of(case)?;
     let (corpus, queries) = inputs(case, shape)?;
     let search = Search::new(shape.k, Metric::Cosine);
-    let resident = simd::prepare(&corpus, &search, platform.level, platform.threads)?;
+    let arithmetic = Arithmetic::choose(shape.queries, &corpus, &search, platform.level);
+    let resident = simd::prepare(&corpus, &search, arithmetic, platform.level, platform.threads)?;
     let inputs = queries.len();
     #[cfg(feature = "gpu")]
     let gpu = match &platform.device {
@@ -138,6 +139,7 @@ pub(super) fn prepare(case: &Case, platform: &Platform) -> Result<Box<dyn Prepar
         corpus,
         queries,
         resident,
+        arithmetic,
         last: None,
         expected: (0..inputs).map(|_| None).collect(),
     }))
@@ -198,6 +200,7 @@ struct Searches {
     corpus: Matrix,
     queries: Vec<Matrix>,
     resident: simd::Prepared,
+    arithmetic: Arithmetic,
     /// The corpus on the device, if there is one.
     #[cfg(feature = "gpu")]
     gpu: Option<GpuCorpus>,
@@ -241,7 +244,8 @@ impl Prepared for Searches {
             (Variant::Simd { threads }, Row::Resident | Row::OneShot) => {
                 let queries = &self.queries[input];
                 let resident = (row == Row::Resident).then_some(&self.resident);
-                top_k_prepared(queries, &self.corpus, resident, &self.search, self.platform.level, threads)?
+                let level = self.platform.level;
+                top_k_prepared(queries, &self.corpus, resident, &self.search, self.arithmetic, level, threads)?
             }
             #[cfg(feature = "gpu")]
             (Variant::Gpu, row) => match self.run_gpu(row, input)? {

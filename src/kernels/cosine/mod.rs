@@ -21,6 +21,7 @@ mod exact;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod pack;
+mod quantized;
 mod rank;
 pub mod reference;
 mod select;

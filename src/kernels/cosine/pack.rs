@@ -18,15 +18,17 @@ pub(super) struct Panels {
 }
 
 impl Panels {
-    /// Panels of at most `most` vectors of `lanes`: as wide as that with the least padding, and the query itself if it is
-    /// alone.
-    pub(super) fn new(queries: &Matrix, terms: &[QueryTerms], lanes: usize, most: usize) -> Self {
-        let vectors = queries.rows().div_ceil(lanes).max(1);
-        let width = match queries.rows() {
+    /// The width of panels of at most `most` vectors of `lanes`: the one with the least padding; 1 for a single query.
+    pub(super) fn width(queries: usize, lanes: usize, most: usize) -> usize {
+        let vectors = queries.div_ceil(lanes).max(1);
+        match queries {
             1 => 1,
             _ if vectors <= most => lanes * vectors,
             _ => lanes * (2..=most).rev().min_by_key(|&width| vectors.next_multiple_of(width)).unwrap_or(1),
-        };
+        }
+    }
+
+    pub(super) fn new(queries: &Matrix, terms: &[QueryTerms], width: usize) -> Self {
         let (dim, count) = (queries.cols(), queries.rows().div_ceil(width));
         let mut values = vec![0.0f32; count * width * dim + 16];
         let start = values.as_ptr().align_offset(64).min(16);

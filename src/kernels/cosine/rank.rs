@@ -14,7 +14,7 @@ const TASK_QUERIES: usize = 256;
 /// the second-level cache.
 const BLOCK_BYTES: usize = 768 << 10;
 /// f32 per cache line.
-const LINE: usize = 16;
+const LINE: usize = crate::simd::LINE / size_of::<f32>();
 /// How far ahead of a pass over a block its rows are prefetched, in f32: two pages.
 const STREAM_AHEAD: usize = 2_048;
 /// How many candidates ahead a single row is prefetched.

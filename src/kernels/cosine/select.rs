@@ -95,9 +95,10 @@ pub(super) enum Cut {
 
 impl Selection {
     /// For queries `0..active.len()`, of which those with `false` take no rows; `lanes` is the padded number of queries.
-    pub(super) fn new(k: usize, active: &[bool], lanes: usize) -> Self {
+    /// Wide intervals leave many rows undecided for a while.
+    pub(super) fn new(k: usize, active: &[bool], lanes: usize, wide_intervals: bool) -> Self {
         // Few enough to stay in cache, enough to make cutting rare.
-        let capacity = k + (k / 2).max(22);
+        let capacity = k + if wide_intervals { 8 * k + 246 } else { (k / 2).max(22) };
         let mut thresholds = vec![f32::INFINITY; lanes];
         for (threshold, &active) in thresholds.iter_mut().zip(active) {
             if active {

@@ -14,28 +14,62 @@
 //! beyond the operands: the packed queries, 1 MiB of rows per thread where they are read or converted, and
 //! 12 bytes x queries x max(1.5 k, k + 22) per thread.
 
-use super::bounds::{Bounds, QueryKind, QueryTerms, RowKind, RowTerms};
+use super::bounds::{Bounds, QueryKind, QueryTerms, RowKind};
 use super::exact::ExactQuery;
 use super::pack::Panels;
+use super::quantized::QuantizedPanels;
 use super::rank::{keep_best, rank, row_values};
 use super::select::{self, Candidate, Cut, Floors, Selection};
-use super::{Neighbors, Search, tile};
+use super::tile::{self, Chunk, Digest, Known};
+use super::{Neighbors, Search};
 use crate::data::{Buffer, Matrix, Rows};
 use crate::error::Error;
 use crate::kernels::{Platform, parallel};
-use crate::simd::Level;
+use crate::simd::{Level, ops};
 
 /// Rows of a task when they lie in memory: enough to prefetch across blocks, few enough to share between threads.
 const CHUNK_ROWS: usize = 40 * tile::BLOCK_ROWS;
 /// Rank in the sample that a guess for a large `k` starts from: the larger, the nearer it comes, and the more it costs.
 pub(super) const GUESS_RANK: usize = 32;
+/// Queries from which on it pays to round rows to integers.
+const QUANTIZED_QUERIES: usize = 64;
+/// Nearest rows up to which it does.
+const MOST_QUANTIZED_K: usize = 64;
+/// Columns up to which sums of products of bytes fit into 32 bits.
+const MOST_QUANTIZED_COLUMNS: usize = 1 << 15;
+/// A worker stops computing with integers when one list in so many was crowded in one chunk.
+const CROWDED_SHARE: usize = 16;
 /// Bytes of a task's rows when they are read or converted into a thread's own buffer.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// What a resident corpus is prepared into: the terms of every row.
+/// What a resident corpus is prepared into.
 pub(super) struct Prepared {
-    terms: Vec<RowTerms>,
+    plain: Digest,
+    /// The same with the rows as integers, where searches are to use them.
+    quantized: Option<Digest>,
     unusual: Unusual,
+}
+
+/// How the scores of the first pass are computed. The answer does not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arithmetic {
+    Float,
+    /// Integers of 8 bits, until too many rows cannot be told apart.
+    Quantized,
+}
+
+impl Arithmetic {
+    /// What is likely to be faster. Rounding a row costs as much as about 40 queries save; and the wider intervals leave a
+    /// few times `k` candidates to be scored exactly, which eats up the gain for a large `k`.
+    pub(super) fn choose(queries: usize, corpus: &dyn Rows, search: &Search, level: Level) -> Self {
+        let k = search.candidates(corpus.rows());
+        let pays = queries >= QUANTIZED_QUERIES && k <= MOST_QUANTIZED_K && 64 * k <= corpus.rows();
+        if ops::has_add_products(level) && pays && (16..=MOST_QUANTIZED_COLUMNS).contains(&corpus.cols()) {
+            Self::Quantized
+        } else {
+            Self::Float
+        }
+    }
 }
 
 /// Rows that are not simply bounded.
@@ -92,7 +126,8 @@ impl Unusual {
 /// [`Error::Shape`] when the numbers of columns differ, [`Error::Argument`] for `k` = 0 or an empty corpus,
 /// [`Error::NotFinite`] with row and column, [`Error::Limit`] beyond 2^32 - 1 rows, and what reading the corpus reports.
 pub fn top_k(queries: &Matrix, corpus: &dyn Rows, search: &Search, platform: &Platform) -> Result<Neighbors, Error> {
-    top_k_prepared(queries, corpus, None, search, platform.level, platform.threads)
+    let arithmetic = Arithmetic::choose(queries.rows(), corpus, search, platform.level);
+    top_k_prepared(queries, corpus, None, search, arithmetic, platform.level, platform.threads)
 }
 
 /// [`top_k`] with what is known of a resident corpus.
@@ -101,11 +136,12 @@ pub(super) fn top_k_prepared(
     corpus: &dyn Rows,
     prepared: Option<&Prepared>,
     search: &Search,
+    arithmetic: Arithmetic,
     level: Level,
     threads: usize,
 ) -> Result<Neighbors, Error> {
     search.check(queries, corpus)?;
-    let mut scan = Scan::new(queries, corpus, prepared, search, level, threads)?;
+    let mut scan = Scan::new(queries, corpus, prepared, search, arithmetic, level, threads)?;
     let guess = scan.guess()?;
     scan.floors = Floors::new(&guess);
     let workers = scan.run()?;
@@ -122,37 +158,61 @@ pub(super) fn top_k_prepared(
     Ok(neighbors)
 }
 
-/// Prepares a corpus that stays: the terms of every row, so that a search reads nothing but the values.
+/// Prepares a corpus that stays: the terms of every row, so that a search reads nothing but the values; and if asked for,
+/// the rows as integers, a quarter of the values' size.
 ///
 /// # Errors
 /// As [`top_k`].
-pub(super) fn prepare(corpus: &dyn Rows, search: &Search, level: Level, threads: usize) -> Result<Prepared, Error> {
+pub(super) fn prepare(
+    corpus: &dyn Rows,
+    search: &Search,
+    arithmetic: Arithmetic,
+    level: Level,
+    threads: usize,
+) -> Result<Prepared, Error> {
+    let (plain, unusual) = digest::<false>(corpus, search, level, threads)?;
+    let quantized = match arithmetic {
+        Arithmetic::Float => None,
+        Arithmetic::Quantized => Some(digest::<true>(corpus, search, level, threads)?.0),
+    };
+    Ok(Prepared { plain, quantized, unusual })
+}
+
+fn digest<const QUANTIZED: bool>(
+    corpus: &dyn Rows,
+    search: &Search,
+    level: Level,
+    threads: usize,
+) -> Result<(Digest, Unusual), Error> {
     let (rows, dim) = (corpus.rows(), corpus.cols());
     let bounds = Bounds::new(search.metric, dim);
     let chunk = chunk_rows(corpus, threads);
     #[derive(Default)]
     struct Part {
         scratch: Vec<f32>,
-        terms: Vec<(usize, Vec<RowTerms>)>,
+        digests: Vec<(usize, Digest)>,
         unusual: Unusual,
     }
     let parts = parallel::share(threads, rows.div_ceil(chunk), Part::default, |part, task| {
         let first = task * chunk;
         let block = corpus.block(first, chunk.min(rows - first), &mut part.scratch)?;
-        let mut terms = Vec::with_capacity(block.len() / dim);
-        crate::dispatch!(level, simd => tile::terms(simd, &bounds, block, dim, first, &mut terms, &mut part.unusual));
-        part.terms.push((first, terms));
+        let mut digest = Digest::default();
+        let unusual = &mut part.unusual;
+        crate::dispatch!(level, simd => tile::digest::<_, QUANTIZED>(simd, &bounds, block, dim, first, &mut digest, unusual));
+        part.digests.push((first, digest));
         part.unusual.refuse(corpus, search)
     })?;
-    let mut prepared = Prepared { terms: vec![RowTerms::NEVER; rows], unusual: Unusual::default() };
+    let (mut whole, mut unusual, mut digests) = (Digest::default(), Unusual::default(), Vec::new());
     for part in parts {
-        for (first, terms) in part.terms {
-            prepared.terms[first..first + terms.len()].copy_from_slice(&terms);
-        }
-        prepared.unusual.add(&part.unusual);
+        digests.extend(part.digests);
+        unusual.add(&part.unusual);
     }
-    prepared.unusual.exact.sort_unstable();
-    Ok(prepared)
+    unusual.exact.sort_unstable();
+    digests.sort_unstable_by_key(|&(first, _)| first);
+    for (_, digest) in digests {
+        whole.extend(digest);
+    }
+    Ok((whole, unusual))
 }
 
 /// Rows are numbered by u32; [`Search::check`] has refused larger corpora.
@@ -190,6 +250,8 @@ pub(super) struct Scan<'a> {
     threads: usize,
     pub(super) query_terms: Vec<QueryTerms>,
     pub(super) panels: Panels,
+    /// The queries as integers, if that is how the first pass computes.
+    pub(super) quantized: Option<QuantizedPanels>,
     floors: Floors,
 }
 
@@ -199,6 +261,7 @@ impl<'a> Scan<'a> {
         corpus: &'a dyn Rows,
         prepared: Option<&'a Prepared>,
         search: &'a Search,
+        arithmetic: Arithmetic,
         level: Level,
         threads: usize,
     ) -> Result<Self, Error> {
@@ -213,7 +276,15 @@ impl<'a> Scan<'a> {
             }
         }
         let (lanes, most) = crate::dispatch!(level, simd => (tile::lanes(simd), tile::most_vectors(simd)));
-        let panels = Panels::new(queries, &query_terms, lanes, most);
+        let is_quantized = arithmetic == Arithmetic::Quantized
+            && queries.rows() > 1
+            && prepared.is_none_or(|prepared| prepared.quantized.is_some());
+        let width = if is_quantized { lanes * most } else { Panels::width(queries.rows(), lanes, most) };
+        let panels = Panels::new(queries, &query_terms, width);
+        let quantized = is_quantized.then(|| {
+            let factors = query_terms.iter().map(|terms| (terms.kind == QueryKind::Usual).then_some(terms.factor));
+            QuantizedPanels::new(queries, factors, width)
+        });
         Ok(Self {
             queries,
             corpus,
@@ -226,8 +297,13 @@ impl<'a> Scan<'a> {
             threads,
             query_terms,
             panels,
+            quantized,
             floors: Floors::new(&vec![select::LOWEST; queries.rows()]),
         })
+    }
+
+    fn arithmetic(&self) -> Arithmetic {
+        if self.quantized.is_some() { Arithmetic::Quantized } else { Arithmetic::Float }
     }
 
     fn is_usual(&self, query: usize) -> bool {
@@ -263,7 +339,7 @@ impl<'a> Scan<'a> {
         let sample = Matrix::from_buffer(sample, dim, values)?;
         let k = GUESS_RANK + 4 * GUESS_RANK.isqrt() + 1;
         let search = Search { k, exclude_self: false, skip_bad: true, ..*self.search };
-        let scan = Scan::new(self.queries, &sample, None, &search, self.level, self.threads)?;
+        let scan = Scan::new(self.queries, &sample, None, &search, Arithmetic::Float, self.level, self.threads)?;
         let workers = scan.run()?;
         Ok((0..lowest.len()).map(|query| scan.merged(&workers, query).1).collect())
     }
@@ -306,7 +382,8 @@ impl<'a> Scan<'a> {
         }
         let values = again.iter().flat_map(|&query| self.queries.row(query)).copied().collect();
         let queries = Matrix::new(again.len(), self.queries.cols(), values)?;
-        let scan = Scan::new(&queries, self.corpus, self.prepared, self.search, self.level, self.threads)?;
+        let (arithmetic, level) = (self.arithmetic(), self.level);
+        let scan = Scan::new(&queries, self.corpus, self.prepared, self.search, arithmetic, level, self.threads)?;
         let found = scan.candidates(&scan.run()?, &vec![select::LOWEST; again.len()])?;
         for (query, rows) in again.into_iter().zip(found) {
             candidates[query] = rows;
@@ -338,8 +415,12 @@ impl<'a> Scan<'a> {
 pub(super) struct Worker {
     pub(super) selection: Selection,
     pub(super) unusual: Unusual,
-    /// Terms of the rows of the current chunk, where they are not prepared.
-    pub(super) terms: Vec<RowTerms>,
+    /// Of the rows of the current chunk, where they are not prepared.
+    pub(super) digest: Digest,
+    /// Whether it computes with integers: until the intervals turn out to be too wide for this corpus.
+    pub(super) quantized: bool,
+    /// Crowded lists in this chunk.
+    crowded: usize,
     scratch: Vec<f32>,
     row_scratch: Vec<f32>,
     /// An error met in the middle of the inner loops.
@@ -350,9 +431,11 @@ impl Worker {
     fn new(scan: &Scan<'_>) -> Self {
         let active: Vec<_> = (0..scan.queries.rows()).map(|query| scan.is_usual(query)).collect();
         Self {
-            selection: Selection::new(scan.k, &active, scan.panels.lanes()),
+            selection: Selection::new(scan.k, &active, scan.panels.lanes(), scan.quantized.is_some()),
             unusual: Unusual::default(),
-            terms: Vec::new(),
+            digest: Digest::default(),
+            quantized: scan.quantized.is_some(),
+            crowded: 0,
             scratch: Vec::new(),
             row_scratch: Vec::new(),
             failed: None,
@@ -366,10 +449,18 @@ impl Worker {
         // Taken out, so that the block may borrow it while the rest of the worker changes.
         let mut scratch = std::mem::take(&mut self.scratch);
         let exact_before = self.unusual.exact.len();
-        let block = scan.corpus.block(first, rows, &mut scratch)?;
-        let known = scan.prepared.map(|prepared| &prepared.terms[first..first + rows]);
-        crate::dispatch!(scan.level, simd => tile::chunk(simd, scan, self, first, block, known));
+        let digest = scan.prepared.map(|prepared| match &prepared.quantized {
+            Some(quantized) if self.quantized => quantized,
+            _ => &prepared.plain,
+        });
+        let known = digest.map(|digest| Known::new(digest, first, rows, scan.corpus.cols()));
+        let values =
+            if known.is_some() && self.quantized { &[] } else { scan.corpus.block(first, rows, &mut scratch)? };
+        let chunk = Chunk { first, rows, values, known };
+        crate::dispatch!(scan.level, simd => tile::chunk(simd, scan, self, &chunk));
         self.scratch = scratch;
+        // Deciding by exact scores is worth it for a few lists; for more, narrower intervals are.
+        self.quantized &= CROWDED_SHARE * std::mem::take(&mut self.crowded) <= scan.queries.rows();
         self.unusual.refuse(scan.corpus, scan.search)?;
         let unbounded: Vec<u32> = match scan.prepared {
             Some(prepared) => {
@@ -399,6 +490,7 @@ impl Worker {
     /// Many rows whose intervals overlap, duplicates for instance: decides between them by their exact scores.
     #[cold]
     fn decide(&mut self, scan: &Scan<'_>, query: usize) -> Result<(), Error> {
+        self.crowded += 1;
         let exact = ExactQuery::new(scan.level, scan.search.metric, scan.queries.row(query));
         let mut scored = Vec::new();
         for &Candidate { row, .. } in self.selection.list(query) {

@@ -1,8 +1,8 @@
 //! Properties and edges: every variant against the reference, byte for byte.
 
-use super::simd::{GUESS_RANK, prepare, sampled_row, top_k_prepared};
+use super::simd::{Arithmetic, GUESS_RANK, prepare, sampled_row, top_k_prepared};
 use super::{Metric, Neighbors, Search, reference};
-use crate::data::Matrix;
+use crate::data::{Matrix, Rows};
 use crate::error::Error;
 use crate::simd::Level;
 use half::f16;
@@ -27,6 +27,13 @@ fn bits(neighbors: &Neighbors, query: usize) -> Vec<(u32, u32)> {
     rows.iter().zip(scores).map(|(&row, score)| (row, score.to_bits())).collect()
 }
 
+const ARITHMETIC: [Arithmetic; 2] = [Arithmetic::Float, Arithmetic::Quantized];
+
+/// A search as the library does it.
+fn search_with(queries: &Matrix, corpus: &dyn Rows, search: &Search, threads: usize) -> Result<Neighbors, Error> {
+    top_k_prepared(queries, corpus, None, search, Arithmetic::Float, Level::detect(), threads)
+}
+
 /// Compares every level, 1 and 3 threads, streamed and prepared, with the reference.
 fn agree(queries: &Matrix, corpus: &Matrix, search: &Search) {
     let expected: Vec<Vec<(u32, u32)>> = (0..queries.rows())
@@ -36,13 +43,13 @@ fn agree(queries: &Matrix, corpus: &Matrix, search: &Search) {
         })
         .collect();
     for level in Level::available() {
-        for threads in [1, 3] {
-            let prepared = prepare(corpus, search, level, threads).unwrap();
+        for (threads, arithmetic) in [1, 3].into_iter().flat_map(|n| ARITHMETIC.map(|arithmetic| (n, arithmetic))) {
+            let prepared = prepare(corpus, search, arithmetic, level, threads).unwrap();
             for prepared in [None, Some(&prepared)] {
-                let found = top_k_prepared(queries, corpus, prepared, search, level, threads).unwrap();
+                let found = top_k_prepared(queries, corpus, prepared, search, arithmetic, level, threads).unwrap();
                 for (query, expected) in expected.iter().enumerate() {
                     let case = format!(
-                        "{level}, {threads} threads, prepared {}, query {query} of {}, {} x {}, {search:?}",
+                        "{level}, {threads} threads, {arithmetic:?}, prepared {}, query {query} of {}, {} x {}, {search:?}",
                         prepared.is_some(),
                         queries.rows(),
                         corpus.rows(),
@@ -150,9 +157,9 @@ fn rows_that_get_better_and_better_agree() {
 #[test]
 fn every_k_is_a_prefix_of_a_larger_k() {
     let (queries, corpus) = (random(4, 30, 9), random(500, 30, 10));
-    let all = top_k_prepared(&queries, &corpus, None, &Search::new(500, Metric::L2), Level::detect(), 2).unwrap();
+    let all = search_with(&queries, &corpus, &Search::new(500, Metric::L2), 2).unwrap();
     for k in [1, 2, 17, 499] {
-        let some = top_k_prepared(&queries, &corpus, None, &Search::new(k, Metric::L2), Level::detect(), 2).unwrap();
+        let some = search_with(&queries, &corpus, &Search::new(k, Metric::L2), 2).unwrap();
         for query in 0..4 {
             assert_eq!(bits(&some, query), bits(&all, query)[..k]);
         }
@@ -165,7 +172,7 @@ fn a_row_of_zeros_has_cosine_zero_and_is_counted() {
     let queries = Matrix::new(2, 2, vec![1.0, 0.0, 0.0, 0.0]).unwrap();
     let search = Search::new(4, Metric::Cosine);
     agree(&queries, &corpus, &search);
-    let found = top_k_prepared(&queries, &corpus, None, &search, Level::detect(), 1).unwrap();
+    let found = search_with(&queries, &corpus, &search, 1).unwrap();
     assert_eq!(found.query(0), (&[2, 0, 3, 1][..], &[1.0, 0.0, 0.0, -1.0][..]));
     assert_eq!(found.query(1), (&[0, 1, 2, 3][..], &[0.0; 4][..]));
     assert_eq!(found.zero_rows, 2);
@@ -216,13 +223,13 @@ fn bad_values_are_refused_with_their_place_or_left_out() {
     let search = Search::new(5, Metric::Cosine);
     for queries in [&queries, &random(1, 10, 17)] {
         for threads in [1, 3] {
-            let error = top_k_prepared(queries, &corpus, None, &search, Level::detect(), threads).unwrap_err();
+            let error = search_with(queries, &corpus, &search, threads).unwrap_err();
             assert!(matches!(error, Error::NotFinite { row: 217, column: 4, .. }), "{error}");
         }
-        assert!(prepare(&corpus, &search, Level::detect(), 2).is_err());
+        assert!(prepare(&corpus, &search, Arithmetic::Float, Level::detect(), 2).is_err());
         let search = Search { skip_bad: true, ..search };
         agree(queries, &corpus, &search);
-        let found = top_k_prepared(queries, &corpus, None, &search, Level::detect(), 2).unwrap();
+        let found = search_with(queries, &corpus, &search, 2).unwrap();
         assert_eq!((found.bad_rows, found.zero_rows), (2, 0));
     }
 }
@@ -232,10 +239,10 @@ fn a_bad_query_is_refused_with_its_place_or_answered_with_nothing() {
     let corpus = random(50, 3, 18);
     let queries = Matrix::new(2, 3, vec![1.0, 2.0, f32::NEG_INFINITY, 1.0, 2.0, 3.0]).unwrap();
     let search = Search::new(5, Metric::Dot);
-    let error = top_k_prepared(&queries, &corpus, None, &search, Level::detect(), 1).unwrap_err();
+    let error = search_with(&queries, &corpus, &search, 1).unwrap_err();
     assert_eq!(error.to_string(), "queries: row 0, column 2: expected a finite number, found -inf");
     let search = Search { skip_bad: true, ..search };
-    let found = top_k_prepared(&queries, &corpus, None, &search, Level::detect(), 1).unwrap();
+    let found = search_with(&queries, &corpus, &search, 1).unwrap();
     assert_eq!((found.query(0).0.len(), found.query(1).0.len(), found.bad_queries), (0, 5, 1));
 }
 
@@ -247,8 +254,8 @@ fn f16_storage_gives_the_scores_of_its_own_values() {
     let queries = random(30, 50, 20);
     for metric in Metric::ALL {
         let search = Search::new(10, metric);
-        let expected = top_k_prepared(&queries, &wide, None, &search, Level::detect(), 1).unwrap();
-        let found = top_k_prepared(&queries, &narrow, None, &search, Level::detect(), 3).unwrap();
+        let expected = search_with(&queries, &wide, &search, 1).unwrap();
+        let found = search_with(&queries, &narrow, &search, 3).unwrap();
         assert_eq!(found, expected);
     }
 }
@@ -258,7 +265,7 @@ fn impossible_searches_are_refused() {
     let (queries, corpus) = (random(2, 3, 21), random(4, 3, 22));
     let run = |queries: &Matrix, corpus: &Matrix, k| {
         let search = Search::new(k, Metric::Cosine);
-        top_k_prepared(queries, corpus, None, &search, Level::detect(), 1).map(|_| ()).unwrap_err().to_string()
+        search_with(queries, corpus, &search, 1).map(|_| ()).unwrap_err().to_string()
     };
     assert_eq!(run(&queries, &corpus, 0), "k: expected at least 1, found 0");
     assert_eq!(run(&random(1, 4, 23), &corpus, 1), "queries: columns (the corpus has as many): expected 3, found 4");
@@ -267,7 +274,7 @@ fn impossible_searches_are_refused() {
         run(&queries, &empty, 1),
         "matrix of 0 x 3 f32: expected at least one row of one column, found 0 rows of 3"
     );
-    let none = top_k_prepared(&empty, &corpus, None, &Search::new(1, Metric::Dot), Level::detect(), 1).unwrap();
+    let none = search_with(&empty, &corpus, &Search::new(1, Metric::Dot), 1).unwrap();
     assert_eq!(none.queries(), 0);
 }
 

@@ -8,10 +8,11 @@
 //! often as it multiplies, so of the shapes with 24 accumulators the squarest is the fastest: 6 x 4 loads 10 times for 24
 //! multiply-adds and reached 0.92-0.97 of the multiply-add peak where 12 x 2 (14 loads) reached 0.73-0.93.
 
-use super::bounds::{self, Bounds, RowTerms};
+use super::bounds::{self, Bounds, RowKind, RowTerms};
+use super::quantized::{self, QuantizedRows};
 use super::simd::{Scan, Unusual, Worker};
 use crate::simd::ops::prefetch;
-use crate::simd::{Simd, SimdBase, SimdFloat, SimdMask, simd};
+use crate::simd::{LINE, Simd, SimdBase, SimdFloat, SimdMask, simd};
 
 /// Rows whose tiles are computed before the next panel: their values stay in L2, and their terms in L1.
 pub(super) const BLOCK_ROWS: usize = 48;
@@ -19,8 +20,6 @@ pub(super) const BLOCK_ROWS: usize = 48;
 const QUERY_BLOCK_BYTES: usize = 1 << 20;
 /// Steps of k between two rounds of prefetching.
 const STEP: usize = 8;
-/// f32 per cache line.
-const LINE: usize = 16;
 /// How far ahead of a single query's loads the rows are prefetched, in f32: two pages.
 const STREAM_AHEAD: usize = 2_048;
 
@@ -36,124 +35,199 @@ pub(super) fn most_vectors<S: Simd>(_simd: S) -> usize {
     if S::f32s::LEN == 16 || cfg!(target_arch = "aarch64") { 4 } else { 2 }
 }
 
-/// Appends the terms of a block's rows; `first` is the number of its first row in the corpus.
+/// What a look at rows has found out about them.
+#[derive(Default)]
+pub(super) struct Digest {
+    pub(super) terms: Vec<RowTerms>,
+    /// The rows as integers, where they are rounded.
+    pub(super) integers: QuantizedRows,
+}
+
+impl Digest {
+    pub(super) fn clear(&mut self) {
+        self.terms.clear();
+        self.integers.clear();
+    }
+
+    /// Appends what was found out about the rows that follow.
+    pub(super) fn extend(&mut self, next: Self) {
+        self.terms.extend(next.terms);
+        self.integers.extend(next.integers);
+    }
+}
+
+/// Looks at the rows of a block and appends what it finds; `first` is the number of its first row in the corpus.
 #[simd]
-pub(super) fn terms<S: Simd>(
+pub(super) fn digest<S: Simd, const QUANTIZED: bool>(
     simd: S,
     bounds: &Bounds,
     block: &[f32],
     dim: usize,
     first: usize,
-    terms: &mut Vec<RowTerms>,
+    digest: &mut Digest,
     unusual: &mut Unusual,
 ) {
     for (row, values) in (first..).zip(block.chunks_exact(dim)) {
-        let (row_terms, kind) = bounds.row(bounds::norm2(simd, values), values);
-        terms.push(row_terms);
+        let norm2 = bounds::norm2(simd, values);
+        let (mut terms, kind) = bounds.row(norm2, values);
+        if QUANTIZED {
+            if kind == RowKind::Usual {
+                terms = bounds.quantized(terms, norm2, quantized::push(simd, values, &mut digest.integers));
+            } else {
+                digest.integers.push_nothing(dim);
+            }
+        }
+        digest.terms.push(terms);
         unusual.note(row, kind);
     }
 }
 
-/// Offers the rows of a chunk to every query. `known` holds their terms where the corpus is prepared.
+/// Rows of one chunk, as far as a pass knows them.
+#[derive(Clone, Copy)]
+pub(super) struct Chunk<'a> {
+    /// Number of the first row in the corpus.
+    pub(super) first: usize,
+    pub(super) rows: usize,
+    /// The rows; empty where a prepared corpus has them as integers.
+    pub(super) values: &'a [f32],
+    /// What is known of a prepared corpus.
+    pub(super) known: Option<Known<'a>>,
+}
+
+/// A digest of a chunk's rows.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) terms: &'a [RowTerms],
+    pub(super) integers: &'a [i8],
+    pub(super) offsets: &'a [i32],
+}
+
+impl<'a> Known<'a> {
+    /// Of `rows` rows from row `first` of the digest on.
+    pub(super) fn new(digest: &'a Digest, first: usize, rows: usize, dim: usize) -> Self {
+        let Digest { terms, integers: QuantizedRows { values, offsets } } = digest;
+        let stride = if offsets.is_empty() { 0 } else { quantized::stride(dim) };
+        let integers = &values[first * stride..(first + rows) * stride];
+        let offsets = if stride == 0 { &[][..] } else { &offsets[first..first + rows] };
+        Self { terms: &terms[first..first + rows], integers, offsets }
+    }
+}
+
+/// Offers the rows of a chunk to every query.
 #[simd]
-pub(super) fn chunk<S: Simd>(
-    simd: S,
-    scan: &Scan<'_>,
-    worker: &mut Worker,
-    first: usize,
-    block: &[f32],
-    known: Option<&[RowTerms]>,
-) {
+pub(super) fn chunk<S: Simd>(simd: S, scan: &Scan<'_>, worker: &mut Worker, chunk: &Chunk<'_>) {
     match (scan.panels.width / S::f32s::LEN, most_vectors(simd)) {
-        (0, _) => single(simd, scan, worker, first, block, known),
-        (1, _) => blocks::<S, 12, 1>(simd, scan, worker, first, block, known),
-        (2, 2) => blocks::<S, 6, 2>(simd, scan, worker, first, block, known),
-        (2, _) => blocks::<S, 12, 2>(simd, scan, worker, first, block, known),
-        (3, _) => blocks::<S, 8, 3>(simd, scan, worker, first, block, known),
-        _ => blocks::<S, 6, 4>(simd, scan, worker, first, block, known),
+        (4, _) if worker.quantized => blocks::<S, 6, 4, true>(simd, scan, worker, chunk),
+        (_, _) if worker.quantized => blocks::<S, 6, 2, true>(simd, scan, worker, chunk),
+        (0, _) => single(simd, scan, worker, chunk),
+        (1, _) => blocks::<S, 12, 1, false>(simd, scan, worker, chunk),
+        (2, 2) => blocks::<S, 6, 2, false>(simd, scan, worker, chunk),
+        (2, _) => blocks::<S, 12, 2, false>(simd, scan, worker, chunk),
+        (3, _) => blocks::<S, 8, 3, false>(simd, scan, worker, chunk),
+        _ => blocks::<S, 6, 4, false>(simd, scan, worker, chunk),
     }
 }
 
 #[inline(always)]
-fn blocks<S: Simd, const R: usize, const V: usize>(
+fn blocks<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
     simd: S,
     scan: &Scan<'_>,
     worker: &mut Worker,
-    first: usize,
-    block: &[f32],
-    known: Option<&[RowTerms]>,
+    chunk: &Chunk<'_>,
 ) {
-    let dim = scan.corpus.cols();
-    let rows = block.len() / dim;
-    let panels = &scan.panels;
-    let at_once = (QUERY_BLOCK_BYTES / (size_of::<f32>() * dim * panels.width)).max(1);
-    let mut own_terms = std::mem::take(&mut worker.terms);
-    own_terms.clear();
+    let (dim, panels) = (scan.corpus.cols(), &scan.panels);
+    let bytes = if QUANTIZED { size_of::<i8>() } else { size_of::<f32>() };
+    let at_once = (QUERY_BLOCK_BYTES / (bytes * dim * panels.width)).max(1);
+    let steps = if QUANTIZED { quantized::groups(dim) } else { dim / STEP };
+    let mut own = std::mem::take(&mut worker.digest);
+    own.clear();
     for first_panel in (0..panels.count).step_by(at_once) {
         let last_panel = (first_panel + at_once).min(panels.count);
-        for start in (0..rows).step_by(BLOCK_ROWS) {
-            let end = (start + BLOCK_ROWS).min(rows);
-            let values = &block[start * dim..end * dim];
-            let tiles = (end - start).div_ceil(R) * (last_panel - first_panel);
-            let next = &block[end * dim..(end + BLOCK_ROWS).min(rows) * dim];
-            let steps = dim / STEP;
-            let mut ahead = Ahead::new(next, tiles * steps);
+        for start in (0..chunk.rows).step_by(BLOCK_ROWS) {
+            let end = (start + BLOCK_ROWS).min(chunk.rows);
+            let is_new = chunk.known.is_none() && first_panel == 0;
+            if is_new {
+                let (values, first) = (&chunk.values[start * dim..end * dim], chunk.first + start);
+                digest::<S, QUANTIZED>(simd, &scan.bounds, values, dim, first, &mut own, &mut worker.unusual);
+            }
+            let known = chunk.known.unwrap_or_else(|| Known::new(&own, 0, own.terms.len(), dim));
+            // The next block is prefetched meanwhile: as integers if it has been rounded already.
+            let next = end..(end + BLOCK_ROWS).min(chunk.rows);
+            let next: &[u8] = if QUANTIZED && !is_new {
+                let stride = quantized::stride(dim);
+                bytemuck::cast_slice(&known.integers[next.start * stride..next.end * stride])
+            } else {
+                bytemuck::cast_slice(&chunk.values[next.start * dim..next.end * dim])
+            };
+            let mut ahead = Ahead::new(next, (end - start).div_ceil(R) * (last_panel - first_panel) * steps);
             for panel in first_panel..last_panel {
-                let packed = panels.panel(panel);
-                let mut row = 0;
-                while row < end - start {
-                    let tile_rows = if row + R <= end - start { R } else { 1 };
-                    let tile_values = &values[row * dim..(row + tile_rows) * dim];
-                    if known.is_none() && panel == 0 {
-                        // Here, and not for the chunk at once: the rows have just been prefetched, and the tile needs
-                        // them next.
-                        terms(
-                            simd,
-                            &scan.bounds,
-                            tile_values,
-                            dim,
-                            first + start + row,
-                            &mut own_terms,
-                            &mut worker.unusual,
-                        );
-                    }
-                    let tile_terms = &known.unwrap_or(&own_terms)[start + row..][..tile_rows];
-                    let (share, at) = (ahead.share, first + start + row);
-                    if tile_rows == R {
-                        let mut scores = [[S::f32s::splat(simd, 0.0); V]; R];
-                        tile(simd, tile_values, dim, packed, ahead.take(steps), share, &mut scores);
-                        offer(simd, &scores, tile_terms, scan, worker, panel, at);
-                    } else {
-                        let mut scores = [[S::f32s::splat(simd, 0.0); V]; 1];
-                        tile(simd, tile_values, dim, packed, ahead.take(steps), share, &mut scores);
-                        offer(simd, &scores, tile_terms, scan, worker, panel, at);
-                    }
-                    row += tile_rows;
+                let mut row = start;
+                while row + R <= end {
+                    let scores = score::<S, R, V, QUANTIZED>(simd, scan, chunk, known, row, panel, ahead.take(steps));
+                    offer::<S, R, V, QUANTIZED>(simd, &scores, known, scan, worker, panel, row, chunk.first);
+                    row += R;
+                }
+                while row < end {
+                    let scores = score::<S, 1, V, QUANTIZED>(simd, scan, chunk, known, row, panel, ahead.take(steps));
+                    offer::<S, 1, V, QUANTIZED>(simd, &scores, known, scan, worker, panel, row, chunk.first);
+                    row += 1;
                 }
             }
         }
     }
-    worker.terms = own_terms;
+    worker.digest = own;
 }
 
-/// Cache lines of the next block, which are prefetched while this one is computed: an even share per step of a tile.
-struct Ahead<'a> {
-    values: &'a [f32],
-    /// f32 per step, whole cache lines.
+/// Scores of R rows of a chunk, from row `row` on, with a panel of queries.
+#[inline(always)]
+fn score<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
+    simd: S,
+    scan: &Scan<'_>,
+    chunk: &Chunk<'_>,
+    known: Known<'_>,
+    row: usize,
+    panel: usize,
+    ahead: Ahead<'_>,
+) -> [[S::f32s; V]; R] {
+    let mut scores = [[S::f32s::splat(simd, 0.0); V]; R];
+    if let (true, Some(panels)) = (QUANTIZED, &scan.quantized) {
+        let stride = quantized::stride(scan.corpus.cols());
+        let integers = &known.integers[row * stride..(row + R) * stride];
+        let scales = &panels.scales[panel * scan.panels.width..][..scan.panels.width];
+        let offsets = &known.offsets[row..row + R];
+        quantized::tile(simd, integers, stride, offsets, panels.panel(panel), ahead, scales, &mut scores);
+    } else {
+        let dim = scan.corpus.cols();
+        tile(simd, &chunk.values[row * dim..(row + R) * dim], dim, scan.panels.panel(panel), ahead, &mut scores);
+    }
+    scores
+}
+
+/// Cache lines that are prefetched while something else is computed: an even share per step.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Ahead<'a> {
+    bytes: &'a [u8],
+    /// Bytes per step, whole cache lines.
     share: usize,
 }
 
 impl<'a> Ahead<'a> {
-    fn new(values: &'a [f32], steps: usize) -> Self {
-        Self { values, share: values.len().div_ceil(LINE).div_ceil(steps.max(1)) * LINE }
+    fn new(bytes: &'a [u8], steps: usize) -> Self {
+        Self { bytes, share: bytes.len().div_ceil(LINE).div_ceil(steps.max(1)).max(1) * LINE }
     }
 
-    /// The share of the next `steps` steps.
+    /// The part of the next `steps` steps.
     #[inline(always)]
-    fn take(&mut self, steps: usize) -> &'a [f32] {
-        let (share, rest) = self.values.split_at((self.share * steps).min(self.values.len()));
-        self.values = rest;
-        share
+    fn take(&mut self, steps: usize) -> Self {
+        let (bytes, rest) = self.bytes.split_at((self.share * steps).min(self.bytes.len()));
+        self.bytes = rest;
+        Self { bytes, share: self.share }
+    }
+
+    /// Prefetches the next step's share.
+    #[inline(always)]
+    pub(super) fn step(&mut self) {
+        self.take(1).bytes.chunks(LINE).for_each(|line| prefetch(line, 0));
     }
 }
 
@@ -168,8 +242,7 @@ fn tile<S: Simd, const R: usize, const V: usize>(
     rows: &[f32],
     dim: usize,
     packed: &[f32],
-    ahead: &[f32],
-    share: usize,
+    mut ahead: Ahead<'_>,
     scores: &mut [[S::f32s; V]; R],
 ) {
     let lanes = S::f32s::LEN;
@@ -185,12 +258,9 @@ fn tile<S: Simd, const R: usize, const V: usize>(
     for row in &mut row {
         *row = &row[..steps];
     }
-    let mut ahead = ahead.chunks(share.max(1));
     let mut packed_steps = packed.chunks_exact(STEP * V * lanes);
     for (step, packed) in (0..steps).zip(&mut packed_steps) {
-        for line in ahead.next().unwrap_or(&[]).chunks(LINE) {
-            prefetch(line, 0);
-        }
+        ahead.step();
         for k in 0..STEP {
             let mut queries = [S::f32s::splat(simd, 0.0); V];
             for j in 0..V {
@@ -215,45 +285,72 @@ fn tile<S: Simd, const R: usize, const V: usize>(
     *scores = sums;
 }
 
-/// Offers every score of a tile whose upper bound reaches the query's threshold: seldom any.
+/// Offers every score of a tile whose upper bound reaches the query's threshold: seldom any. The tile begins with row `row`
+/// of the chunk, whose first row is row `first` of the corpus.
 #[inline(always)]
-fn offer<S: Simd, const R: usize, const V: usize>(
+fn offer<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
     simd: S,
     scores: &[[S::f32s; V]; R],
-    terms: &[RowTerms],
+    known: Known<'_>,
     scan: &Scan<'_>,
     worker: &mut Worker,
     panel: usize,
-    first_row: usize,
+    row: usize,
+    first: usize,
 ) {
     let lanes = S::f32s::LEN;
+    let terms = &known.terms[row..row + R];
     let mut reached = <S::f32s as SimdBase<S>>::Mask::splat(simd, false);
     for j in 0..V {
-        let lane = (panel * V + j) * lanes;
-        let thresholds = S::f32s::from_slice(simd, &worker.selection.thresholds[lane..][..lanes]);
-        let norms = S::f32s::from_slice(simd, &scan.panels.norms[lane..][..lanes]);
+        let query = (panel * V + j) * lanes;
+        let thresholds = S::f32s::from_slice(simd, &worker.selection.thresholds[query..][..lanes]);
+        let queries = Lanes::<S>::new::<QUANTIZED>(simd, scan, query);
         for (scores, terms) in scores.iter().zip(terms) {
-            reached |= upper(simd, scores[j], norms, terms).simd_ge(thresholds);
+            let (upper, _) = queries.interval::<QUANTIZED>(simd, scores[j], terms);
+            reached |= upper.simd_ge(thresholds);
         }
     }
     if reached.any_true() {
         for (i, (scores, terms)) in scores.iter().zip(terms).enumerate() {
-            offer_row(simd, scores, terms, scan, worker, panel * V * lanes, first_row + i);
+            offer_row::<S, V, QUANTIZED>(simd, scores, terms, scan, worker, panel * V * lanes, first + row + i);
         }
     }
 }
 
-/// Upper bounds of a row's scores; see [`bounds`].
-#[inline(always)]
-fn upper<S: Simd>(simd: S, scores: S::f32s, norms: S::f32s, terms: &RowTerms) -> S::f32s {
-    let value = scores.mul_add(S::f32s::splat(simd, terms.scale), S::f32s::splat(simd, terms.bias));
-    norms.mul_add(S::f32s::splat(simd, terms.error), value)
+/// What the intervals of one vector of queries need.
+struct Lanes<S: Simd> {
+    norms: S::f32s,
+    /// Rounding errors, where queries are rounded.
+    errors: S::f32s,
+}
+
+impl<S: Simd> Lanes<S> {
+    #[inline(always)]
+    fn new<const QUANTIZED: bool>(simd: S, scan: &Scan<'_>, query: usize) -> Self {
+        let norms = S::f32s::from_slice(simd, &scan.panels.norms[query..][..S::f32s::LEN]);
+        let errors = match &scan.quantized {
+            Some(panels) if QUANTIZED => S::f32s::from_slice(simd, &panels.errors[query..][..S::f32s::LEN]),
+            _ => S::f32s::splat(simd, 0.0),
+        };
+        Self { norms, errors }
+    }
+
+    /// Upper bounds of a row's scores, and half of the widths of their intervals but for slack; see [`bounds`].
+    #[inline(always)]
+    fn interval<const QUANTIZED: bool>(&self, simd: S, scores: S::f32s, terms: &RowTerms) -> (S::f32s, S::f32s) {
+        let value = scores.mul_add(S::f32s::splat(simd, terms.scale), S::f32s::splat(simd, terms.bias));
+        let mut error = self.norms * terms.error;
+        if QUANTIZED {
+            error = self.errors.mul_add(S::f32s::splat(simd, terms.rounding), error);
+        }
+        (value + error, error)
+    }
 }
 
 /// Offers a row to the queries of a panel whose thresholds it reaches.
 #[inline(never)]
 #[simd]
-fn offer_row<S: Simd, const V: usize>(
+fn offer_row<S: Simd, const V: usize, const QUANTIZED: bool>(
     simd: S,
     scores: &[S::f32s; V],
     terms: &RowTerms,
@@ -267,13 +364,14 @@ fn offer_row<S: Simd, const V: usize>(
     // All lanes in one word: one loop over the few bits that are set.
     let mut reached = 0;
     for j in 0..V {
-        let first = first_query + j * lanes;
-        let thresholds = S::f32s::from_slice(simd, &worker.selection.thresholds[first..][..lanes]);
-        let norms = S::f32s::from_slice(simd, &scan.panels.norms[first..][..lanes]);
-        let slacks = S::f32s::from_slice(simd, &scan.panels.slacks[first..][..lanes]);
-        uppers[j] = upper(simd, scores[j], norms, terms);
-        lowers[j] = uppers[j] - bounds::width(norms * terms.error, S::f32s::splat(simd, terms.slack), slacks);
-        reached |= uppers[j].simd_ge(thresholds).to_bitmask() << (j * lanes);
+        let query = first_query + j * lanes;
+        let thresholds = S::f32s::from_slice(simd, &worker.selection.thresholds[query..][..lanes]);
+        let slacks = S::f32s::from_slice(simd, &scan.panels.slacks[query..][..lanes]);
+        let (upper, error) =
+            Lanes::<S>::new::<QUANTIZED>(simd, scan, query).interval::<QUANTIZED>(simd, scores[j], terms);
+        uppers[j] = upper;
+        lowers[j] = upper - bounds::width(error, S::f32s::splat(simd, terms.slack), slacks);
+        reached |= upper.simd_ge(thresholds).to_bitmask() << (j * lanes);
     }
     while reached != 0 {
         let lane = reached.trailing_zeros() as usize;
@@ -296,15 +394,10 @@ fn offer_single(scan: &Scan<'_>, worker: &mut Worker, score: f32, terms: &RowTer
 
 /// A single query: lanes along k, four rows at a time; norms in the same pass where they are not known.
 #[inline(always)]
-fn single<S: Simd>(
-    simd: S,
-    scan: &Scan<'_>,
-    worker: &mut Worker,
-    first: usize,
-    block: &[f32],
-    known: Option<&[RowTerms]>,
-) {
+fn single<S: Simd>(simd: S, scan: &Scan<'_>, worker: &mut Worker, chunk: &Chunk<'_>) {
     const ROWS: usize = 4;
+    let Chunk { first, values: block, .. } = *chunk;
+    let known = chunk.known.map(|known| known.terms);
     let dim = scan.corpus.cols();
     let query = scan.panels.panel(0);
     let mut at = 0;

@@ -1,8 +1,9 @@
 //! The corpus on the device: cut into segments of whole rows, each row padded to whole vec4s, with its four terms.
 
+use super::super::Metric;
 use super::super::bounds::{Bounds, RowTerms};
 use super::super::simd::Unusual;
-use super::super::{Metric, tile};
+use super::super::tile::{self, Digest};
 use super::too_unusual;
 use crate::data::Rows;
 use crate::device::{Device, DeviceBuffer};
@@ -136,7 +137,7 @@ impl Filler<'_> {
         let bounds = Bounds::for_device(metric, dim);
         let block_rows = (BLOCK_BYTES / (4 * dim)).max(1);
         let mut scratch = Vec::new();
-        let mut row_terms: Vec<RowTerms> = Vec::new();
+        let mut digest = Digest::default();
         let mut packed = Packed::default();
         let mut commands = self.device.commands("corpus upload");
         let mut done = 0;
@@ -144,13 +145,14 @@ impl Filler<'_> {
             let count = block_rows.min(rows - done);
             let row = first + done;
             let block = corpus.block(row, count, &mut scratch)?;
-            row_terms.clear();
+            digest.clear();
             let mut unusual = Unusual::default();
-            crate::dispatch!(self.level, simd => tile::terms(simd, &bounds, block, dim, row, &mut row_terms, &mut unusual));
+            let found = &mut digest;
+            crate::dispatch!(self.level, simd => tile::digest::<_, false>(simd, &bounds, block, dim, row, found, &mut unusual));
             leftover.zero_rows += unusual.zero_rows;
             packed.terms.clear();
             let mut narrow = (self.layout.storage == Storage::F16).then(|| packed.halves(block, dim, quads));
-            for (at, (terms, values)) in row_terms.iter().zip(block.chunks_exact(dim)).enumerate() {
+            for (at, (terms, values)) in digest.terms.iter().zip(block.chunks_exact(dim)).enumerate() {
                 let lost = match &mut narrow {
                     Some(lost) => lost[at],
                     None => 0.0,
@@ -199,7 +201,7 @@ const NEVER: [f32; 4] = [0.0, 0.0, -1.0, 0.0];
 /// The terms as the device takes them, `lost` being the norm of what storage changed in the row. `None` for a row that
 /// the device cannot judge.
 fn device_terms(terms: RowTerms, lost: f32, metric: Metric) -> Option<[f32; 4]> {
-    let RowTerms { scale, bias, error, slack } = terms;
+    let RowTerms { scale, bias, error, slack, .. } = terms;
     if !(bias.is_finite() && lost.is_finite()) {
         return None;
     }
@@ -275,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_row_that_storage_overflows_is_left_to_the_host() {
-        let usual = RowTerms { scale: 1.0, bias: 0.0, error: 1e-5, slack: 0.0 };
+        let usual = RowTerms { scale: 1.0, bias: 0.0, error: 1e-5, slack: 0.0, rounding: 0.0 };
         assert!(device_terms(usual, 0.0, Metric::Dot).is_some());
         assert_eq!(device_terms(usual, f32::INFINITY, Metric::Dot), None);
         assert_eq!(device_terms(RowTerms::NEVER, 0.0, Metric::L2), None);
