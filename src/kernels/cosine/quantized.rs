@@ -270,34 +270,53 @@ mod tests {
                 values.into_iter().map(|value| value * 2f32.powi(exponent)).collect()
             };
             let (row, query) = (scaled(row, row_exponent), scaled(query, query_exponent));
-            let dim = row.len();
-            let queries = Matrix::new(1, dim, query.clone()).unwrap();
-            let exact = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>();
-            for (level, metric) in Level::available().into_iter().flat_map(|level| Metric::ALL.map(|metric| (level, metric))) {
-                let (mut digest, mut unusual) = (Digest::default(), Unusual::default());
-                let bounds = Bounds::new(metric, dim);
-                crate::dispatch!(level, simd =>
-                    tile::digest::<_, true>(simd, &bounds, &row, dim, 0, &mut digest, &mut unusual));
-                if bounds.row(exact(&row, &row) as f32, &row).1 != RowKind::Usual {
-                    continue;
-                }
-                let terms = QueryTerms::new(level, metric, &query);
-                let lanes = crate::dispatch!(level, simd => tile::lanes(simd));
-                let panels = QuantizedPanels::new(&queries, [Some(terms.factor)].into_iter(), lanes);
-                let score = crate::dispatch!(level, simd => scores(simd, &digest, dim, &panels))[0];
-                let of_row = digest.terms[0];
-                let error = terms.norm * of_row.error + panels.errors[0] * of_row.rounding;
-                let upper = score * of_row.scale + of_row.bias + error;
-                let lower = upper - bounds::width(error, of_row.slack, terms.slack);
-                let dot = exact(&row, &query) * f64::from(terms.factor);
-                let value = match metric {
-                    Metric::Cosine => dot / exact(&row, &row).sqrt(),
-                    Metric::Dot => dot,
-                    Metric::L2 => dot - 0.5 * exact(&row, &row),
-                };
-                prop_assert!(f64::from(lower) <= value && value <= f64::from(upper),
-                    "{level} {metric:?}: {value} is not in {lower}..{upper}");
+            // And the worst case: what rounding takes off the one is the other.
+            let (from_row, from_query) = (lost(&row), lost(&query));
+            for (row, query) in [(&row, &query), (&row, &from_row), (&from_query, &query)] {
+                holds(row, query)?;
             }
         }
+    }
+
+    /// What rounding takes off.
+    fn lost(values: &[f32]) -> Vec<f32> {
+        let scale = values.iter().fold(0.0f32, |largest, value| largest.max(value.abs())) / LIMIT;
+        values.iter().map(|value| if scale > 0.0 { value - scale * (value / scale).round() } else { 0.0 }).collect()
+    }
+
+    fn holds(row: &[f32], query: &[f32]) -> Result<(), TestCaseError> {
+        let dim = row.len();
+        let queries = Matrix::new(1, dim, query.to_vec()).unwrap();
+        let exact = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>();
+        for (level, metric) in
+            Level::available().into_iter().flat_map(|level| Metric::ALL.map(|metric| (level, metric)))
+        {
+            let (mut digest, mut unusual) = (Digest::default(), Unusual::default());
+            let bounds = Bounds::new(metric, dim);
+            crate::dispatch!(level, simd =>
+                    tile::digest::<_, true>(simd, &bounds, row, dim, 0, &mut digest, &mut unusual));
+            if bounds.row(exact(row, row) as f32, row).1 != RowKind::Usual {
+                continue;
+            }
+            let terms = QueryTerms::new(level, metric, query);
+            let lanes = crate::dispatch!(level, simd => tile::lanes(simd));
+            let panels = QuantizedPanels::new(&queries, [Some(terms.factor)].into_iter(), lanes);
+            let score = crate::dispatch!(level, simd => scores(simd, &digest, dim, &panels))[0];
+            let of_row = digest.terms[0];
+            let error = terms.norm * of_row.error + panels.errors[0] * of_row.rounding;
+            let upper = score * of_row.scale + of_row.bias + error;
+            let lower = upper - bounds::width(error, of_row.slack, terms.slack);
+            let dot = exact(row, query) * f64::from(terms.factor);
+            let value = match metric {
+                Metric::Cosine => dot / exact(row, row).sqrt(),
+                Metric::Dot => dot,
+                Metric::L2 => dot - 0.5 * exact(row, row),
+            };
+            prop_assert!(
+                f64::from(lower) <= value && value <= f64::from(upper),
+                "{level} {metric:?}: {value} is not in {lower}..{upper}"
+            );
+        }
+        Ok(())
     }
 }
