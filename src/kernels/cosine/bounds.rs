@@ -142,24 +142,28 @@ fn unusual(row: &[f32]) -> (RowTerms, RowKind) {
     }
 }
 
-/// The squared norm in f32, in 4 x native lanes.
+/// The squared norm in f32.
 #[inline(always)]
 pub(super) fn norm2<S: Simd>(simd: S, row: &[f32]) -> f32 {
+    dot(simd, row, row)
+}
+
+/// The dot product in f32, in 4 x native lanes.
+#[inline(always)]
+pub(super) fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     let lanes = S::f32s::LEN;
     let mut sums = [S::f32s::splat(simd, 0.0); 4];
-    let mut quads = row.chunks_exact(4 * lanes);
-    for quad in &mut quads {
-        for (sum, values) in sums.iter_mut().zip(quad.chunks_exact(lanes)) {
-            let values = S::f32s::from_slice(simd, values);
-            *sum = values.mul_add(values, *sum);
+    let (mut a_quads, mut b_quads) = (a.chunks_exact(4 * lanes), b.chunks_exact(4 * lanes));
+    for (a, b) in (&mut a_quads).zip(&mut b_quads) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.chunks_exact(lanes).zip(b.chunks_exact(lanes))) {
+            *sum = S::f32s::from_slice(simd, a).mul_add(S::f32s::from_slice(simd, b), *sum);
         }
     }
-    let mut rest = quads.remainder().chunks_exact(lanes);
-    for (sum, values) in sums.iter_mut().zip(&mut rest) {
-        let values = S::f32s::from_slice(simd, values);
-        *sum = values.mul_add(values, *sum);
+    let (mut a_rest, mut b_rest) = (a_quads.remainder().chunks_exact(lanes), b_quads.remainder().chunks_exact(lanes));
+    for (sum, (a, b)) in sums.iter_mut().zip((&mut a_rest).zip(&mut b_rest)) {
+        *sum = S::f32s::from_slice(simd, a).mul_add(S::f32s::from_slice(simd, b), *sum);
     }
-    let tail: f32 = rest.remainder().iter().map(|value| value * value).sum();
+    let tail: f32 = a_rest.remainder().iter().zip(b_rest.remainder()).map(|(a, b)| a * b).sum();
     ((sums[0] + sums[1]) + (sums[2] + sums[3])).reduce_sum() + tail
 }
 

@@ -99,11 +99,14 @@ pub(super) fn check_cases() -> Vec<Case> {
 pub(super) fn footprint(case: &Case) -> Result<Footprint, Error> {
     let shape = Shape::of(case)?;
     let ring = case.ring.max(1) as u64;
-    let candidates = 16 * (shape.k as u64 + (shape.k as u64 / 2).max(22)) * shape.queries as u64;
-    // Values, 16 bytes of terms per row; the ring, packed queries, and each thread's candidates (up to 64 threads).
-    let host = shape.corpus_bytes() + 16 * shape.rows as u64;
+    let candidates = 12 * (9 * shape.k as u64 + 246) * shape.queries as u64;
+    // A query's room on the device, as in gpu/schedule.rs; one batch of queries at a time.
+    let device_candidates = (12 * (32 * shape.k as u64).max(4_096) * shape.queries as u64).min(256 << 20);
+    // Values, once more as integers, 20 bytes of terms per row for each; the ring, packed queries, and each thread's
+    // candidates (up to 64 threads).
+    let host = shape.corpus_bytes() * 5 / 4 + 48 * shape.rows as u64;
     let host = host + (ring + 2) * shape.query_bytes() + ring * shape.result_bytes() + 64 * candidates;
-    let device = shape.corpus_bytes() + 16 * shape.rows as u64 + shape.query_bytes() + 2 * candidates;
+    let device = shape.corpus_bytes() + 16 * shape.rows as u64 + shape.query_bytes() + device_candidates;
     Ok(Footprint { host_bytes: host, device_bytes: device })
 }
 
@@ -111,8 +114,9 @@ pub(super) fn prepare(case: &Case, platform: &Platform) -> Result<Box<dyn Prepar
     let shape = Shape::of(case)?;
     let (corpus, queries) = inputs(case, shape)?;
     let search = Search::new(shape.k, Metric::Cosine);
-    let arithmetic = Arithmetic::choose(shape.queries, &corpus, &search, platform.level);
-    let resident = simd::prepare(&corpus, &search, arithmetic, platform.level, platform.threads)?;
+    let choose = |prepared| Arithmetic::choose(shape.queries, &corpus, &search, platform.level, prepared);
+    let arithmetic = choose(false);
+    let resident = simd::prepare(&corpus, &search, choose(true), platform.level, platform.threads)?;
     let inputs = queries.len();
     #[cfg(feature = "gpu")]
     let gpu = match &platform.device {

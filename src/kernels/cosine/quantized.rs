@@ -11,6 +11,7 @@
 
 use super::tile::Ahead;
 use crate::data::Matrix;
+use crate::error::Error;
 use crate::simd::ops;
 use crate::simd::{Simd, SimdBase, SimdCvtFloat, simd};
 
@@ -122,6 +123,8 @@ fn round<S: Simd>(_simd: S, row: &[f32], integers: &mut [i8]) -> (f32, f32, i32)
 pub(super) struct QuantizedPanels {
     values: Vec<u8>,
     panel_bytes: usize,
+    /// The queries themselves, multiplied by their factors, for rows that deserve another look.
+    plain: Matrix,
     /// What one unit is worth, for each lane.
     pub(super) scales: Vec<f32>,
     /// Euclidean norm of what rounding has cost, for each lane.
@@ -130,23 +133,25 @@ pub(super) struct QuantizedPanels {
 
 impl QuantizedPanels {
     /// For queries that are multiplied by their factors; `None` stands for one that takes no part.
-    pub(super) fn new(queries: &Matrix, factors: impl Iterator<Item = Option<f32>>, width: usize) -> Self {
+    pub(super) fn new(queries: &Matrix, factors: &[Option<f32>], width: usize) -> Result<Self, Error> {
         let (dim, panels) = (queries.cols(), queries.rows().div_ceil(width));
         let panel_bytes = stride(dim) * width;
         #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "zero, offset")]
         let mut values = vec![OFFSET as u8; panels * panel_bytes];
         let (mut scales, mut errors) = (vec![0.0; panels * width], vec![0.0; panels * width]);
-        for (query, factor) in factors.enumerate() {
-            let Some(factor) = factor else { continue };
-            let largest = queries.row(query).iter().fold(0.0f32, |largest, value| largest.max((value * factor).abs()));
+        let mut plain = vec![0.0; queries.rows() * dim];
+        for (query, plain) in plain.chunks_exact_mut(dim).enumerate() {
+            let Some(factor) = factors[query] else { continue };
+            plain.iter_mut().zip(queries.row(query)).for_each(|(plain, value)| *plain = value * factor);
+            let largest = plain.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
             if largest == 0.0 {
                 continue;
             }
             let scale = largest / LIMIT;
             let panel = &mut values[query / width * panel_bytes..][..panel_bytes];
             let mut square = 0.0;
-            for (k, &value) in queries.row(query).iter().enumerate() {
-                let value = f64::from(value * factor);
+            for (k, &value) in plain.iter().enumerate() {
+                let value = f64::from(value);
                 let integer = (value / f64::from(scale)).round().clamp(-127.0, 127.0);
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1..=255")]
                 let unsigned = (integer as i32 + OFFSET) as u8;
@@ -158,7 +163,13 @@ impl QuantizedPanels {
             let error = (square.sqrt() * 1.000_001) as f32;
             errors[query] = error;
         }
-        Self { values, panel_bytes, scales, errors }
+        let plain = Matrix::new(queries.rows(), dim, plain)?;
+        Ok(Self { values, panel_bytes, plain, scales, errors })
+    }
+
+    /// A query as it is, multiplied by its factor.
+    pub(super) fn plain(&self, query: usize) -> &[f32] {
+        self.plain.row(query)
     }
 
     pub(super) fn panel(&self, panel: usize) -> &[u8] {
@@ -300,7 +311,7 @@ mod tests {
             }
             let terms = QueryTerms::new(level, metric, query);
             let lanes = crate::dispatch!(level, simd => tile::lanes(simd));
-            let panels = QuantizedPanels::new(&queries, [Some(terms.factor)].into_iter(), lanes);
+            let panels = QuantizedPanels::new(&queries, &[Some(terms.factor)], lanes).unwrap();
             let score = crate::dispatch!(level, simd => scores(simd, &digest, dim, &panels))[0];
             let of_row = digest.terms[0];
             let error = terms.norm * of_row.error + panels.errors[0] * of_row.rounding;

@@ -9,10 +9,13 @@
 //!           offer the rows whose upper bound reaches the query's threshold
 //! ```
 //!
+//! Where the CPU can multiply bytes, a larger batch of queries goes through the rows as 8-bit integers, with intervals
+//! that are wider, and proven too ([`quantized`](super::quantized)); a row that passes is scored in f32 at once.
+//!
 //! This file holds the outer loop and the bookkeeping; [`tile`](super::tile) the four inner ones.
 //! Cost: 2 x queries x rows x dim operations; each row is read once from memory per 1 MiB of packed queries. Memory
 //! beyond the operands: the packed queries, 1 MiB of rows per thread where they are read or converted, and
-//! 12 bytes x queries x max(1.5 k, k + 22) per thread.
+//! 12 bytes x queries x max(1.5 k, k + 22) per thread (x (9 k + 246) for a corpus prepared as integers).
 
 use super::bounds::{Bounds, QueryKind, QueryTerms, RowKind};
 use super::exact::ExactQuery;
@@ -33,12 +36,15 @@ const CHUNK_ROWS: usize = 40 * tile::BLOCK_ROWS;
 pub(super) const GUESS_RANK: usize = 32;
 /// Queries from which on it pays to round rows to integers.
 const QUANTIZED_QUERIES: usize = 64;
-/// Nearest rows up to which it does.
-const MOST_QUANTIZED_K: usize = 64;
-/// Columns up to which sums of products of bytes fit into 32 bits.
-const MOST_QUANTIZED_COLUMNS: usize = 1 << 15;
+/// Nearest rows up to which it does, and where the corpus is prepared.
+const QUANTIZED_K: usize = 4_096;
+const QUANTIZED_K_PREPARED: usize = 64;
+/// Columns: few enough for sums of products of bytes to fit into 32 bits.
+const QUANTIZED_COLUMNS: std::ops::RangeInclusive<usize> = 16..=1 << 15;
 /// A worker stops computing with integers when one list in so many was crowded in one chunk.
 const CROWDED_SHARE: usize = 16;
+/// The same for one score in so many that was computed again.
+const REFINED_SHARE: usize = 10;
 /// Bytes of a task's rows when they are read or converted into a thread's own buffer.
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -59,12 +65,15 @@ pub(super) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// What is likely to be faster. Rounding a row costs as much as about 40 queries save; and the wider intervals leave a
-    /// few times `k` candidates to be scored exactly, which eats up the gain for a large `k`.
-    pub(super) fn choose(queries: usize, corpus: &dyn Rows, search: &Search, level: Level) -> Self {
+    /// What is likely to be faster for a corpus that is read once, or for one that is prepared.
+    ///
+    /// Rounding a row costs as much as about 40 queries save. A row whose interval reaches a threshold gets a second look
+    /// while it is read; in a prepared corpus it stays a candidate, so that a large `k` eats up the gain.
+    pub(super) fn choose(queries: usize, corpus: &dyn Rows, search: &Search, level: Level, prepared: bool) -> Self {
         let k = search.candidates(corpus.rows());
-        let pays = queries >= QUANTIZED_QUERIES && k <= MOST_QUANTIZED_K && 64 * k <= corpus.rows();
-        if ops::has_add_products(level) && pays && (16..=MOST_QUANTIZED_COLUMNS).contains(&corpus.cols()) {
+        let most_k = if prepared { QUANTIZED_K_PREPARED } else { QUANTIZED_K };
+        let pays = queries >= QUANTIZED_QUERIES && k <= most_k && 64 * k <= corpus.rows();
+        if ops::has_add_products(level) && pays && QUANTIZED_COLUMNS.contains(&corpus.cols()) {
             Self::Quantized
         } else {
             Self::Float
@@ -126,7 +135,7 @@ impl Unusual {
 /// [`Error::Shape`] when the numbers of columns differ, [`Error::Argument`] for `k` = 0 or an empty corpus,
 /// [`Error::NotFinite`] with row and column, [`Error::Limit`] beyond 2^32 - 1 rows, and what reading the corpus reports.
 pub fn top_k(queries: &Matrix, corpus: &dyn Rows, search: &Search, platform: &Platform) -> Result<Neighbors, Error> {
-    let arithmetic = Arithmetic::choose(queries.rows(), corpus, search, platform.level);
+    let arithmetic = Arithmetic::choose(queries.rows(), corpus, search, platform.level, false);
     top_k_prepared(queries, corpus, None, search, arithmetic, platform.level, platform.threads)
 }
 
@@ -281,10 +290,9 @@ impl<'a> Scan<'a> {
             && prepared.is_none_or(|prepared| prepared.quantized.is_some());
         let width = if is_quantized { lanes * most } else { Panels::width(queries.rows(), lanes, most) };
         let panels = Panels::new(queries, &query_terms, width);
-        let quantized = is_quantized.then(|| {
-            let factors = query_terms.iter().map(|terms| (terms.kind == QueryKind::Usual).then_some(terms.factor));
-            QuantizedPanels::new(queries, factors, width)
-        });
+        let factors: Vec<_> =
+            query_terms.iter().map(|terms| (terms.kind == QueryKind::Usual).then_some(terms.factor)).collect();
+        let quantized = if is_quantized { Some(QuantizedPanels::new(queries, &factors, width)?) } else { None };
         Ok(Self {
             queries,
             corpus,
@@ -419,8 +427,11 @@ pub(super) struct Worker {
     pub(super) digest: Digest,
     /// Whether it computes with integers: until the intervals turn out to be too wide for this corpus.
     pub(super) quantized: bool,
+    is_first: bool,
     /// Crowded lists in this chunk.
     crowded: usize,
+    /// Scores of this chunk that were computed again in f32.
+    pub(super) refined: usize,
     scratch: Vec<f32>,
     row_scratch: Vec<f32>,
     /// An error met in the middle of the inner loops.
@@ -431,11 +442,18 @@ impl Worker {
     fn new(scan: &Scan<'_>) -> Self {
         let active: Vec<_> = (0..scan.queries.rows()).map(|query| scan.is_usual(query)).collect();
         Self {
-            selection: Selection::new(scan.k, &active, scan.panels.lanes(), scan.quantized.is_some()),
+            selection: Selection::new(
+                scan.k,
+                &active,
+                scan.panels.lanes(),
+                scan.quantized.is_some() && scan.prepared.is_some(),
+            ),
             unusual: Unusual::default(),
             digest: Digest::default(),
             quantized: scan.quantized.is_some(),
+            is_first: true,
             crowded: 0,
+            refined: 0,
             scratch: Vec::new(),
             row_scratch: Vec::new(),
             failed: None,
@@ -459,8 +477,12 @@ impl Worker {
         let chunk = Chunk { first, rows, values, known };
         crate::dispatch!(scan.level, simd => tile::chunk(simd, scan, self, &chunk));
         self.scratch = scratch;
-        // Deciding by exact scores is worth it for a few lists; for more, narrower intervals are.
-        self.quantized &= CROWDED_SHARE * std::mem::take(&mut self.crowded) <= scan.queries.rows();
+        // Deciding by exact scores is worth it for a few lists, and a second look for a few rows; for more, narrower
+        // intervals are. The first rows of all pass anyhow.
+        let (crowded, refined) = (std::mem::take(&mut self.crowded), std::mem::take(&mut self.refined));
+        let pays =
+            CROWDED_SHARE * crowded <= scan.queries.rows() && REFINED_SHARE * refined <= rows * scan.queries.rows();
+        self.quantized &= pays || std::mem::take(&mut self.is_first);
         self.unusual.refuse(scan.corpus, scan.search)?;
         let unbounded: Vec<u32> = match scan.prepared {
             Some(prepared) => {

@@ -18,8 +18,11 @@ use crate::simd::{LINE, Simd, SimdBase, SimdFloat, SimdMask, simd};
 pub(super) const BLOCK_ROWS: usize = 48;
 /// Bytes of packed queries that are gone through with one chunk of rows.
 const QUERY_BLOCK_BYTES: usize = 1 << 20;
-/// Steps of k between two rounds of prefetching.
+/// Columns between two rounds of prefetching.
 const STEP: usize = 8;
+/// Rows of a tile for a single vector of queries, and the cache lines that so many rows of one step take up.
+const NARROW_ROWS: usize = 12;
+const NARROW_LINES: usize = NARROW_ROWS * STEP * size_of::<f32>() / LINE;
 /// How far ahead of a single query's loads the rows are prefetched, in f32: two pages.
 const STREAM_AHEAD: usize = 2_048;
 
@@ -41,15 +44,18 @@ pub(super) struct Digest {
     pub(super) terms: Vec<RowTerms>,
     /// The rows as integers, where they are rounded.
     pub(super) integers: QuantizedRows,
+    /// Where rows are rounded, the terms of those that were not.
+    pub(super) plain: Vec<RowTerms>,
 }
 
 impl Digest {
     pub(super) fn clear(&mut self) {
         self.terms.clear();
         self.integers.clear();
+        self.plain.clear();
     }
 
-    /// Appends what was found out about the rows that follow.
+    /// Appends what was found out about the rows that follow, but for what only a look at their values is worth.
     pub(super) fn extend(&mut self, next: Self) {
         self.terms.extend(next.terms);
         self.integers.extend(next.integers);
@@ -71,6 +77,7 @@ pub(super) fn digest<S: Simd, const QUANTIZED: bool>(
         let norm2 = bounds::norm2(simd, values);
         let (mut terms, kind) = bounds.row(norm2, values);
         if QUANTIZED {
+            digest.plain.push(terms);
             if kind == RowKind::Usual {
                 terms = bounds.quantized(terms, norm2, quantized::push(simd, values, &mut digest.integers));
             } else {
@@ -100,16 +107,18 @@ pub(super) struct Known<'a> {
     pub(super) terms: &'a [RowTerms],
     pub(super) integers: &'a [i8],
     pub(super) offsets: &'a [i32],
+    /// Terms of the rows that were not rounded, where their values are at hand.
+    pub(super) plain: &'a [RowTerms],
 }
 
 impl<'a> Known<'a> {
     /// Of `rows` rows from row `first` of the digest on.
     pub(super) fn new(digest: &'a Digest, first: usize, rows: usize, dim: usize) -> Self {
-        let Digest { terms, integers: QuantizedRows { values, offsets } } = digest;
+        let Digest { terms, integers: QuantizedRows { values, offsets }, plain } = digest;
         let stride = if offsets.is_empty() { 0 } else { quantized::stride(dim) };
         let integers = &values[first * stride..(first + rows) * stride];
         let offsets = if stride == 0 { &[][..] } else { &offsets[first..first + rows] };
-        Self { terms: &terms[first..first + rows], integers, offsets }
+        Self { terms: &terms[first..first + rows], integers, offsets, plain }
     }
 }
 
@@ -120,7 +129,7 @@ pub(super) fn chunk<S: Simd>(simd: S, scan: &Scan<'_>, worker: &mut Worker, chun
         (4, _) if worker.quantized => blocks::<S, 6, 4, true>(simd, scan, worker, chunk),
         (_, _) if worker.quantized => blocks::<S, 6, 2, true>(simd, scan, worker, chunk),
         (0, _) => single(simd, scan, worker, chunk),
-        (1, _) => blocks::<S, 12, 1, false>(simd, scan, worker, chunk),
+        (1, _) => blocks::<S, NARROW_ROWS, 1, false>(simd, scan, worker, chunk),
         (2, 2) => blocks::<S, 6, 2, false>(simd, scan, worker, chunk),
         (2, _) => blocks::<S, 12, 2, false>(simd, scan, worker, chunk),
         (3, _) => blocks::<S, 8, 3, false>(simd, scan, worker, chunk),
@@ -139,12 +148,14 @@ fn blocks<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
     let bytes = if QUANTIZED { size_of::<i8>() } else { size_of::<f32>() };
     let at_once = (QUERY_BLOCK_BYTES / (bytes * dim * panels.width)).max(1);
     let steps = if QUANTIZED { quantized::groups(dim) } else { dim / STEP };
+    // A single panel uses a tile's rows once, right after they were looked at: they are still in L1 then.
+    let block_rows = if panels.count == 1 { R } else { BLOCK_ROWS };
     let mut own = std::mem::take(&mut worker.digest);
     own.clear();
     for first_panel in (0..panels.count).step_by(at_once) {
         let last_panel = (first_panel + at_once).min(panels.count);
-        for start in (0..chunk.rows).step_by(BLOCK_ROWS) {
-            let end = (start + BLOCK_ROWS).min(chunk.rows);
+        for start in (0..chunk.rows).step_by(block_rows) {
+            let end = (start + block_rows).min(chunk.rows);
             let is_new = chunk.known.is_none() && first_panel == 0;
             if is_new {
                 let (values, first) = (&chunk.values[start * dim..end * dim], chunk.first + start);
@@ -152,7 +163,7 @@ fn blocks<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
             }
             let known = chunk.known.unwrap_or_else(|| Known::new(&own, 0, own.terms.len(), dim));
             // The next block is prefetched meanwhile: as integers if it has been rounded already.
-            let next = end..(end + BLOCK_ROWS).min(chunk.rows);
+            let next = end..(end + block_rows).min(chunk.rows);
             let next: &[u8] = if QUANTIZED && !is_new {
                 let stride = quantized::stride(dim);
                 bytemuck::cast_slice(&known.integers[next.start * stride..next.end * stride])
@@ -164,12 +175,12 @@ fn blocks<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
                 let mut row = start;
                 while row + R <= end {
                     let scores = score::<S, R, V, QUANTIZED>(simd, scan, chunk, known, row, panel, ahead.take(steps));
-                    offer::<S, R, V, QUANTIZED>(simd, &scores, known, scan, worker, panel, row, chunk.first);
+                    offer::<S, R, V, QUANTIZED>(simd, &scores, known, scan, worker, panel, row, chunk);
                     row += R;
                 }
                 while row < end {
                     let scores = score::<S, 1, V, QUANTIZED>(simd, scan, chunk, known, row, panel, ahead.take(steps));
-                    offer::<S, 1, V, QUANTIZED>(simd, &scores, known, scan, worker, panel, row, chunk.first);
+                    offer::<S, 1, V, QUANTIZED>(simd, &scores, known, scan, worker, panel, row, chunk);
                     row += 1;
                 }
             }
@@ -229,6 +240,12 @@ impl<'a> Ahead<'a> {
     pub(super) fn step(&mut self) {
         self.take(1).bytes.chunks(LINE).for_each(|line| prefetch(line, 0));
     }
+
+    /// The next step's share, to be prefetched one by one, where it is as much as a single panel needs.
+    #[inline(always)]
+    fn lines(&mut self) -> &'a [[u8; LINE]; NARROW_LINES] {
+        self.take(1).bytes.as_chunks().0.first_chunk().unwrap_or(&[[0; LINE]; NARROW_LINES])
+    }
 }
 
 /// Inner products of R rows with V vectors of packed queries.
@@ -260,8 +277,17 @@ fn tile<S: Simd, const R: usize, const V: usize>(
     }
     let mut packed_steps = packed.chunks_exact(STEP * V * lanes);
     for (step, packed) in (0..steps).zip(&mut packed_steps) {
-        ahead.step();
+        // A single panel needs a row's worth of memory for every row it computes: a burst of prefetches would hold up the
+        // loads behind it.
+        let narrow = V == 1 && R == NARROW_ROWS;
+        let lines = if narrow { ahead.lines() } else { &[[0; LINE]; NARROW_LINES] };
+        if !narrow {
+            ahead.step();
+        }
         for k in 0..STEP {
+            if narrow && k < NARROW_LINES {
+                prefetch(&lines[k], 0);
+            }
             let mut queries = [S::f32s::splat(simd, 0.0); V];
             for j in 0..V {
                 queries[j] = S::f32s::from_slice(simd, &packed[(k * V + j) * lanes..][..lanes]);
@@ -286,7 +312,7 @@ fn tile<S: Simd, const R: usize, const V: usize>(
 }
 
 /// Offers every score of a tile whose upper bound reaches the query's threshold: seldom any. The tile begins with row `row`
-/// of the chunk, whose first row is row `first` of the corpus.
+/// of the chunk.
 #[inline(always)]
 fn offer<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
     simd: S,
@@ -296,7 +322,7 @@ fn offer<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
     worker: &mut Worker,
     panel: usize,
     row: usize,
-    first: usize,
+    chunk: &Chunk<'_>,
 ) {
     let lanes = S::f32s::LEN;
     let terms = &known.terms[row..row + R];
@@ -311,8 +337,22 @@ fn offer<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
         }
     }
     if reached.any_true() {
-        for (i, (scores, terms)) in scores.iter().zip(terms).enumerate() {
-            offer_row::<S, V, QUANTIZED>(simd, scores, terms, scan, worker, panel * V * lanes, first + row + i);
+        let dim = scan.corpus.cols();
+        for (row, (scores, terms)) in (row..).zip(scores.iter().zip(terms)) {
+            let again = match known.plain.get(row) {
+                Some(plain) if QUANTIZED => Some((&chunk.values[row * dim..(row + 1) * dim], plain)),
+                _ => None,
+            };
+            offer_row::<S, V, QUANTIZED>(
+                simd,
+                scores,
+                terms,
+                again,
+                scan,
+                worker,
+                panel * V * lanes,
+                chunk.first + row,
+            );
         }
     }
 }
@@ -347,13 +387,15 @@ impl<S: Simd> Lanes<S> {
     }
 }
 
-/// Offers a row to the queries of a panel whose thresholds it reaches.
+/// Offers a row to the queries of a panel whose thresholds it reaches. A score from integers is computed `again` in f32
+/// where the row's values are at hand, which they are while the corpus is read.
 #[inline(never)]
 #[simd]
 fn offer_row<S: Simd, const V: usize, const QUANTIZED: bool>(
     simd: S,
     scores: &[S::f32s; V],
     terms: &RowTerms,
+    again: Option<(&[f32], &RowTerms)>,
     scan: &Scan<'_>,
     worker: &mut Worker,
     first_query: usize,
@@ -376,19 +418,26 @@ fn offer_row<S: Simd, const V: usize, const QUANTIZED: bool>(
     while reached != 0 {
         let lane = reached.trailing_zeros() as usize;
         reached &= reached - 1;
+        if let (Some((values, plain)), Some(panels)) = (again, &scan.quantized) {
+            worker.refined += 1;
+            let score = bounds::dot(simd, values, panels.plain(first_query + lane));
+            offer_one(scan, worker, first_query + lane, score, plain, row);
+            continue;
+        }
         let (lower, upper) =
             (lowers[lane / lanes].as_slice()[lane % lanes], uppers[lane / lanes].as_slice()[lane % lanes]);
         worker.offer(scan, first_query + lane, lower, upper, row);
     }
 }
 
-/// Offers a row to the only query.
+/// Offers a row to one query, if it reaches its threshold.
 #[inline(always)]
-fn offer_single(scan: &Scan<'_>, worker: &mut Worker, score: f32, terms: &RowTerms, row: usize) {
-    let error = scan.panels.norms[0] * terms.error;
+fn offer_one(scan: &Scan<'_>, worker: &mut Worker, query: usize, score: f32, terms: &RowTerms, row: usize) {
+    let error = scan.panels.norms[query] * terms.error;
     let upper = score * terms.scale + terms.bias + error;
-    if upper >= worker.selection.thresholds[0] {
-        worker.offer(scan, 0, upper - bounds::width(error, terms.slack, scan.panels.slacks[0]), upper, row);
+    if upper >= worker.selection.thresholds[query] {
+        let lower = upper - bounds::width(error, terms.slack, scan.panels.slacks[query]);
+        worker.offer(scan, query, lower, upper, row);
     }
 }
 
@@ -408,7 +457,7 @@ fn single<S: Simd>(simd: S, scan: &Scan<'_>, worker: &mut Worker, chunk: &Chunk<
             Some(known) => {
                 let (scores, _) = stream::<S, ROWS, false>(simd, group, dim, query, rest);
                 for i in 0..ROWS {
-                    offer_single(scan, worker, scores[i], &known[at + i], first + at + i);
+                    offer_one(scan, worker, 0, scores[i], &known[at + i], first + at + i);
                 }
             }
             None => {
@@ -416,7 +465,7 @@ fn single<S: Simd>(simd: S, scan: &Scan<'_>, worker: &mut Worker, chunk: &Chunk<
                 for i in 0..ROWS {
                     let (terms, kind) = scan.bounds.row(norms[i], &group[i * dim..(i + 1) * dim]);
                     worker.unusual.note(first + at + i, kind);
-                    offer_single(scan, worker, scores[i], &terms, first + at + i);
+                    offer_one(scan, worker, 0, scores[i], &terms, first + at + i);
                 }
             }
         }
@@ -432,7 +481,7 @@ fn single<S: Simd>(simd: S, scan: &Scan<'_>, worker: &mut Worker, chunk: &Chunk<
             },
             |known| known[at],
         );
-        offer_single(scan, worker, scores[0], &terms, first + at);
+        offer_one(scan, worker, 0, scores[0], &terms, first + at);
         at += 1;
     }
 }
