@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn products_of_bytes_are_exact_at_every_level() {
-        let bytes: Vec<u8> = (0..64u32).map(|i| (255 - i * 37 % 256) as u8).collect();
+        let bytes: Vec<u8> = (0..64u8).map(|i| 255 - i.wrapping_mul(37)).collect();
         for four in [[127; 4], [-128; 4], [1, -1, 127, -128], [0, 5, 0, -3]] {
             for level in Level::available() {
                 let found = crate::dispatch!(level, simd => products(simd, &bytes, four));

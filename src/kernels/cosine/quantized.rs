@@ -18,7 +18,7 @@ use crate::simd::{Simd, SimdBase, SimdCvtFloat, simd};
 /// Products that one lane of one instruction adds up.
 const GROUP: usize = 4;
 /// What is added to a query's integers, since the instruction wants one operand without a sign.
-const OFFSET: i32 = 128;
+const OFFSET: u8 = 128;
 /// Largest integer.
 const LIMIT: f32 = 127.0;
 
@@ -74,7 +74,7 @@ pub(super) fn push<S: Simd>(simd: S, row: &[f32], rows: &mut QuantizedRows) -> R
     let start = rows.values.len();
     rows.values.resize(start + stride(row.len()), 0);
     let (scale, square, sum) = round(simd, row, &mut rows.values[start..]);
-    rows.offsets.push(-OFFSET * sum);
+    rows.offsets.push(-i32::from(OFFSET) * sum);
     Rounding { scale, error: square.sqrt() * 1.001 }
 }
 
@@ -136,8 +136,7 @@ impl QuantizedPanels {
     pub(super) fn new(queries: &Matrix, factors: &[Option<f32>], width: usize) -> Result<Self, Error> {
         let (dim, panels) = (queries.cols(), queries.rows().div_ceil(width));
         let panel_bytes = stride(dim) * width;
-        #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "zero, offset")]
-        let mut values = vec![OFFSET as u8; panels * panel_bytes];
+        let mut values = vec![OFFSET; panels * panel_bytes];
         let (mut scales, mut errors) = (vec![0.0; panels * width], vec![0.0; panels * width]);
         let mut plain = vec![0.0; queries.rows() * dim];
         for (query, plain) in plain.chunks_exact_mut(dim).enumerate() {
@@ -154,7 +153,7 @@ impl QuantizedPanels {
                 let value = f64::from(value);
                 let integer = (value / f64::from(scale)).round().clamp(-127.0, 127.0);
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1..=255")]
-                let unsigned = (integer as i32 + OFFSET) as u8;
+                let unsigned = (integer as i32 + i32::from(OFFSET)) as u8;
                 panel[(k / GROUP * width + query % width) * GROUP + k % GROUP] = unsigned;
                 square += (value - f64::from(scale) * integer).powi(2);
             }
@@ -185,14 +184,13 @@ impl QuantizedPanels {
 pub(super) fn tile<S: Simd, const R: usize, const V: usize>(
     simd: S,
     rows: &[i8],
-    stride: usize,
     offsets: &[i32],
     packed: &[u8],
     mut ahead: Ahead<'_>,
     scales: &[f32],
     scores: &mut [[S::f32s; V]; R],
 ) {
-    let lanes = S::f32s::LEN;
+    let (lanes, stride) = (S::f32s::LEN, rows.len() / R);
     let mut sums = [[S::i32s::splat(simd, 0); V]; R];
     let mut row: [&[[i8; GROUP]]; R] = [&[]; R];
     for i in 0..R {
@@ -250,7 +248,7 @@ mod tests {
                 square += (f64::from(value) - f64::from(rounding.scale) * f64::from(integer)).powi(2);
                 sum += i32::from(integer);
             }
-            assert_eq!(rows.offsets, [-OFFSET * sum]);
+            assert_eq!(rows.offsets, [-i32::from(OFFSET) * sum]);
             let error = f64::from(rounding.error);
             assert!(error >= square.sqrt() && error <= 1.01 * square.sqrt(), "{level}: {error} for {}", square.sqrt());
         }
@@ -258,11 +256,11 @@ mod tests {
 
     /// Scores of one row with a panel of queries at a level.
     #[simd]
-    fn scores<S: Simd>(simd: S, digest: &Digest, dim: usize, panels: &QuantizedPanels) -> Vec<f32> {
+    fn scores<S: Simd>(simd: S, digest: &Digest, panels: &QuantizedPanels) -> Vec<f32> {
         let mut scores = [[S::f32s::splat(simd, 0.0); 1]; 1];
         let (integers, offsets) = (&digest.integers.values, &digest.integers.offsets);
         let (packed, scales) = (panels.panel(0), &panels.scales[..]);
-        tile::<S, 1, 1>(simd, integers, stride(dim), offsets, packed, Ahead::default(), scales, &mut scores);
+        tile::<S, 1, 1>(simd, integers, offsets, packed, Ahead::default(), scales, &mut scores);
         scores[0][0].as_slice().to_vec()
     }
 
@@ -306,13 +304,14 @@ mod tests {
             let bounds = Bounds::new(metric, dim);
             crate::dispatch!(level, simd =>
                     tile::digest::<_, true>(simd, &bounds, row, dim, 0, &mut digest, &mut unusual));
-            if bounds.row(exact(row, row) as f32, row).1 != RowKind::Usual {
+            let norm2: f32 = row.iter().map(|value| value * value).sum();
+            if bounds.row(norm2, row).1 != RowKind::Usual {
                 continue;
             }
             let terms = QueryTerms::new(level, metric, query);
             let lanes = crate::dispatch!(level, simd => tile::lanes(simd));
             let panels = QuantizedPanels::new(&queries, &[Some(terms.factor)], lanes).unwrap();
-            let score = crate::dispatch!(level, simd => scores(simd, &digest, dim, &panels))[0];
+            let score = crate::dispatch!(level, simd => scores(simd, &digest, &panels))[0];
             let of_row = digest.terms[0];
             let error = terms.norm * of_row.error + panels.errors[0] * of_row.rounding;
             let upper = score * of_row.scale + of_row.bias + error;

@@ -122,6 +122,13 @@ impl<'a> Known<'a> {
     }
 }
 
+/// Rows of a chunk of which everything is known.
+struct Seen<'a> {
+    first: usize,
+    values: &'a [f32],
+    known: Known<'a>,
+}
+
 /// Offers the rows of a chunk to every query.
 #[simd]
 pub(super) fn chunk<S: Simd>(simd: S, scan: &Scan<'_>, worker: &mut Worker, chunk: &Chunk<'_>) {
@@ -171,16 +178,17 @@ fn blocks<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
                 bytemuck::cast_slice(&chunk.values[next.start * dim..next.end * dim])
             };
             let mut ahead = Ahead::new(next, (end - start).div_ceil(R) * (last_panel - first_panel) * steps);
+            let seen = Seen { first: chunk.first, values: chunk.values, known };
             for panel in first_panel..last_panel {
                 let mut row = start;
                 while row + R <= end {
-                    let scores = score::<S, R, V, QUANTIZED>(simd, scan, chunk, known, row, panel, ahead.take(steps));
-                    offer::<S, R, V, QUANTIZED>(simd, &scores, known, scan, worker, panel, row, chunk);
+                    let scores = score::<S, R, V, QUANTIZED>(simd, scan, &seen, row, panel, ahead.take(steps));
+                    offer::<S, R, V, QUANTIZED>(simd, &scores, scan, worker, &seen, row, panel);
                     row += R;
                 }
                 while row < end {
-                    let scores = score::<S, 1, V, QUANTIZED>(simd, scan, chunk, known, row, panel, ahead.take(steps));
-                    offer::<S, 1, V, QUANTIZED>(simd, &scores, known, scan, worker, panel, row, chunk);
+                    let scores = score::<S, 1, V, QUANTIZED>(simd, scan, &seen, row, panel, ahead.take(steps));
+                    offer::<S, 1, V, QUANTIZED>(simd, &scores, scan, worker, &seen, row, panel);
                     row += 1;
                 }
             }
@@ -194,8 +202,7 @@ fn blocks<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
 fn score<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
     simd: S,
     scan: &Scan<'_>,
-    chunk: &Chunk<'_>,
-    known: Known<'_>,
+    seen: &Seen<'_>,
     row: usize,
     panel: usize,
     ahead: Ahead<'_>,
@@ -203,13 +210,13 @@ fn score<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
     let mut scores = [[S::f32s::splat(simd, 0.0); V]; R];
     if let (true, Some(panels)) = (QUANTIZED, &scan.quantized) {
         let stride = quantized::stride(scan.corpus.cols());
-        let integers = &known.integers[row * stride..(row + R) * stride];
+        let integers = &seen.known.integers[row * stride..(row + R) * stride];
         let scales = &panels.scales[panel * scan.panels.width..][..scan.panels.width];
-        let offsets = &known.offsets[row..row + R];
-        quantized::tile(simd, integers, stride, offsets, panels.panel(panel), ahead, scales, &mut scores);
+        let offsets = &seen.known.offsets[row..row + R];
+        quantized::tile(simd, integers, offsets, panels.panel(panel), ahead, scales, &mut scores);
     } else {
         let dim = scan.corpus.cols();
-        tile(simd, &chunk.values[row * dim..(row + R) * dim], dim, scan.panels.panel(panel), ahead, &mut scores);
+        tile(simd, &seen.values[row * dim..(row + R) * dim], dim, scan.panels.panel(panel), ahead, &mut scores);
     }
     scores
 }
@@ -317,15 +324,14 @@ fn tile<S: Simd, const R: usize, const V: usize>(
 fn offer<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
     simd: S,
     scores: &[[S::f32s; V]; R],
-    known: Known<'_>,
     scan: &Scan<'_>,
     worker: &mut Worker,
-    panel: usize,
+    seen: &Seen<'_>,
     row: usize,
-    chunk: &Chunk<'_>,
+    panel: usize,
 ) {
     let lanes = S::f32s::LEN;
-    let terms = &known.terms[row..row + R];
+    let terms = &seen.known.terms[row..row + R];
     let mut reached = <S::f32s as SimdBase<S>>::Mask::splat(simd, false);
     for j in 0..V {
         let query = (panel * V + j) * lanes;
@@ -339,22 +345,22 @@ fn offer<S: Simd, const R: usize, const V: usize, const QUANTIZED: bool>(
     if reached.any_true() {
         let dim = scan.corpus.cols();
         for (row, (scores, terms)) in (row..).zip(scores.iter().zip(terms)) {
-            let again = match known.plain.get(row) {
-                Some(plain) if QUANTIZED => Some((&chunk.values[row * dim..(row + 1) * dim], plain)),
+            let again = match seen.known.plain.get(row) {
+                Some(plain) if QUANTIZED => Some((&seen.values[row * dim..(row + 1) * dim], plain)),
                 _ => None,
             };
-            offer_row::<S, V, QUANTIZED>(
-                simd,
-                scores,
-                terms,
-                again,
-                scan,
-                worker,
-                panel * V * lanes,
-                chunk.first + row,
-            );
+            let row = Row { number: seen.first + row, terms, again };
+            offer_row::<S, V, QUANTIZED>(simd, scores, &row, scan, worker, panel * V * lanes);
         }
     }
+}
+
+/// A row on offer.
+struct Row<'a> {
+    number: usize,
+    terms: &'a RowTerms,
+    /// Its values, and its terms before it was rounded: for a second look.
+    again: Option<(&'a [f32], &'a RowTerms)>,
 }
 
 /// What the intervals of one vector of queries need.
@@ -394,13 +400,12 @@ impl<S: Simd> Lanes<S> {
 fn offer_row<S: Simd, const V: usize, const QUANTIZED: bool>(
     simd: S,
     scores: &[S::f32s; V],
-    terms: &RowTerms,
-    again: Option<(&[f32], &RowTerms)>,
+    row: &Row<'_>,
     scan: &Scan<'_>,
     worker: &mut Worker,
     first_query: usize,
-    row: usize,
 ) {
+    let &Row { number, terms, again } = row;
     let lanes = S::f32s::LEN;
     let (mut lowers, mut uppers) = ([S::f32s::splat(simd, 0.0); V], [S::f32s::splat(simd, 0.0); V]);
     // All lanes in one word: one loop over the few bits that are set.
@@ -421,12 +426,12 @@ fn offer_row<S: Simd, const V: usize, const QUANTIZED: bool>(
         if let (Some((values, plain)), Some(panels)) = (again, &scan.quantized) {
             worker.refined += 1;
             let score = bounds::dot(simd, values, panels.plain(first_query + lane));
-            offer_one(scan, worker, first_query + lane, score, plain, row);
+            offer_one(scan, worker, first_query + lane, score, plain, number);
             continue;
         }
         let (lower, upper) =
             (lowers[lane / lanes].as_slice()[lane % lanes], uppers[lane / lanes].as_slice()[lane % lanes]);
-        worker.offer(scan, first_query + lane, lower, upper, row);
+        worker.offer(scan, first_query + lane, lower, upper, number);
     }
 }
 
