@@ -13,7 +13,7 @@ use super::tile::Ahead;
 use crate::data::Matrix;
 use crate::error::Error;
 use crate::simd::ops;
-use crate::simd::{Simd, SimdBase, SimdCvtFloat, simd};
+use crate::simd::{Level, Simd, SimdBase, SimdCvtFloat, simd};
 
 /// Products that one lane of one instruction adds up.
 const GROUP: usize = 4;
@@ -133,34 +133,27 @@ pub(super) struct QuantizedPanels {
 
 impl QuantizedPanels {
     /// For queries that are multiplied by their factors; `None` stands for one that takes no part.
-    pub(super) fn new(queries: &Matrix, factors: &[Option<f32>], width: usize) -> Result<Self, Error> {
+    pub(super) fn new(level: Level, queries: &Matrix, factors: &[Option<f32>], width: usize) -> Result<Self, Error> {
         let (dim, panels) = (queries.cols(), queries.rows().div_ceil(width));
         let panel_bytes = stride(dim) * width;
         let mut values = vec![OFFSET; panels * panel_bytes];
         let (mut scales, mut errors) = (vec![0.0; panels * width], vec![0.0; panels * width]);
-        let mut plain = vec![0.0; queries.rows() * dim];
+        let (mut plain, mut integers) = (vec![0.0; queries.rows() * dim], QuantizedRows::default());
         for (query, plain) in plain.chunks_exact_mut(dim).enumerate() {
             let Some(factor) = factors[query] else { continue };
             plain.iter_mut().zip(queries.row(query)).for_each(|(plain, value)| *plain = value * factor);
-            let largest = plain.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
-            if largest == 0.0 {
+            if plain.iter().all(|&value| value == 0.0) {
                 continue;
             }
-            let scale = largest / LIMIT;
+            integers.clear();
+            let rounding = crate::dispatch!(level, simd => push(simd, plain, &mut integers));
+            (scales[query], errors[query]) = (rounding.scale, rounding.error);
             let panel = &mut values[query / width * panel_bytes..][..panel_bytes];
-            let mut square = 0.0;
-            for (k, &value) in plain.iter().enumerate() {
-                let value = f64::from(value);
-                let integer = (value / f64::from(scale)).round().clamp(-127.0, 127.0);
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1..=255")]
-                let unsigned = (integer as i32 + i32::from(OFFSET)) as u8;
-                panel[(k / GROUP * width + query % width) * GROUP + k % GROUP] = unsigned;
-                square += (value - f64::from(scale) * integer).powi(2);
+            let groups = panel.chunks_exact_mut(GROUP * width);
+            for (group, integers) in groups.zip(integers.values.as_chunks::<GROUP>().0) {
+                let unsigned = integers.map(|integer| integer.cast_unsigned().wrapping_add(OFFSET));
+                group[query % width * GROUP..][..GROUP].copy_from_slice(&unsigned);
             }
-            scales[query] = scale;
-            #[expect(clippy::cast_possible_truncation, reason = "raised by more than the rounding")]
-            let error = (square.sqrt() * 1.000_001) as f32;
-            errors[query] = error;
         }
         let plain = Matrix::new(queries.rows(), dim, plain)?;
         Ok(Self { values, panel_bytes, plain, scales, errors })
@@ -230,7 +223,6 @@ mod tests {
     use super::super::simd::Unusual;
     use super::super::tile::{self, Ahead, Digest};
     use super::*;
-    use crate::simd::Level;
     use proptest::prelude::*;
 
     #[test]
@@ -310,7 +302,7 @@ mod tests {
             }
             let terms = QueryTerms::new(level, metric, query);
             let lanes = crate::dispatch!(level, simd => tile::lanes(simd));
-            let panels = QuantizedPanels::new(&queries, &[Some(terms.factor)], lanes).unwrap();
+            let panels = QuantizedPanels::new(level, &queries, &[Some(terms.factor)], lanes).unwrap();
             let score = crate::dispatch!(level, simd => scores(simd, &digest, &panels))[0];
             let of_row = digest.terms[0];
             let error = terms.norm * of_row.error + panels.errors[0] * of_row.rounding;

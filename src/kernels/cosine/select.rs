@@ -98,7 +98,7 @@ impl Selection {
     /// Wide intervals leave many rows undecided for a while.
     pub(super) fn new(k: usize, active: &[bool], lanes: usize, wide_intervals: bool) -> Self {
         // Few enough to stay in cache, enough to make cutting rare.
-        let capacity = k + if wide_intervals { 8 * k + 246 } else { (k / 2).max(22) };
+        let capacity = k + if wide_intervals { 8 * k + 246 } else { (k / 2).max(12) };
         let mut thresholds = vec![f32::INFINITY; lanes];
         for (threshold, &active) in thresholds.iter_mut().zip(active) {
             if active {

@@ -292,7 +292,7 @@ impl<'a> Scan<'a> {
         let panels = Panels::new(queries, &query_terms, width);
         let factors: Vec<_> =
             query_terms.iter().map(|terms| (terms.kind == QueryKind::Usual).then_some(terms.factor)).collect();
-        let quantized = if is_quantized { Some(QuantizedPanels::new(queries, &factors, width)?) } else { None };
+        let quantized = if is_quantized { Some(QuantizedPanels::new(level, queries, &factors, width)?) } else { None };
         Ok(Self {
             queries,
             corpus,
