@@ -9,7 +9,7 @@ use half::f16;
 use proptest::prelude::*;
 
 /// A small seeded generator for tests: uniform in -1..1.
-fn noise(seed: u64) -> impl FnMut() -> f32 {
+pub(super) fn noise(seed: u64) -> impl FnMut() -> f32 {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -17,7 +17,7 @@ fn noise(seed: u64) -> impl FnMut() -> f32 {
     }
 }
 
-fn random(rows: usize, cols: usize, seed: u64) -> Matrix {
+pub(super) fn random(rows: usize, cols: usize, seed: u64) -> Matrix {
     let mut next = noise(seed);
     Matrix::new(rows, cols, (0..rows * cols).map(|_| next()).collect()).unwrap()
 }

@@ -1,23 +1,10 @@
 //! The GPU arm on whatever adapter there is, byte for byte against the reference.
 
+use super::super::tests::{noise, random};
 use super::super::{Metric, Neighbors, Search, reference};
 use super::*;
 use crate::device::{Options, ShaderPatch, tests::device};
 use half::f16;
-
-/// Uniform in -1..1, seeded.
-fn noise(seed: u64) -> impl FnMut() -> f32 {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
-    }
-}
-
-fn random(rows: usize, cols: usize, seed: u64) -> Matrix {
-    let mut next = noise(seed);
-    Matrix::new(rows, cols, (0..rows * cols).map(|_| next()).collect()).unwrap()
-}
 
 fn settings(test: &str, storage: Storage, segment_bytes: Option<u64>) -> Option<Settings> {
     let device = device(test, Options { segment_bytes, ..Options::default() })?;
