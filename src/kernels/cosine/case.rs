@@ -22,11 +22,13 @@ pub(super) const CPU_SOURCES: &[(&str, &str)] = &[
     ("bounds.rs", include_str!("bounds.rs")),
     ("exact.rs", include_str!("exact.rs")),
     ("pack.rs", include_str!("pack.rs")),
+    ("quantized.rs", include_str!("quantized.rs")),
     ("rank.rs", include_str!("rank.rs")),
     ("select.rs", include_str!("select.rs")),
     ("simd.rs", include_str!("simd.rs")),
     ("tile.rs", include_str!("tile.rs")),
     ("../parallel.rs", include_str!("../parallel.rs")),
+    ("../../data/buffer.rs", include_str!("../../data/buffer.rs")),
     ("../../simd/ops.rs", include_str!("../../simd/ops.rs")),
 ];
 #[cfg(feature = "gpu")]
