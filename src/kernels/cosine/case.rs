@@ -117,8 +117,8 @@ pub(super) fn prepare(case: &Case, platform: &Platform) -> Result<Box<dyn Prepar
     let (corpus, queries) = inputs(case, shape)?;
     let search = Search::new(shape.k, Metric::Cosine);
     let choose = |prepared| Arithmetic::choose(shape.queries, &corpus, &search, platform.level, prepared);
-    let arithmetic = choose(false);
-    let resident = simd::prepare(&corpus, &search, choose(true), platform.level, platform.threads)?;
+    let arithmetic = [choose(true), choose(false)];
+    let resident = simd::prepare(&corpus, &search, arithmetic[0], platform.level, platform.threads)?;
     let inputs = queries.len();
     #[cfg(feature = "gpu")]
     let gpu = match &platform.device {
@@ -206,7 +206,8 @@ struct Searches {
     corpus: Matrix,
     queries: Vec<Matrix>,
     resident: simd::Prepared,
-    arithmetic: Arithmetic,
+    /// Of the resident row and of the one-shot row.
+    arithmetic: [Arithmetic; 2],
     /// The corpus on the device, if there is one.
     #[cfg(feature = "gpu")]
     gpu: Option<GpuCorpus>,
@@ -250,8 +251,9 @@ impl Prepared for Searches {
             (Variant::Simd { threads }, Row::Resident | Row::OneShot) => {
                 let queries = &self.queries[input];
                 let resident = (row == Row::Resident).then_some(&self.resident);
+                let arithmetic = self.arithmetic[usize::from(row == Row::OneShot)];
                 let level = self.platform.level;
-                top_k_prepared(queries, &self.corpus, resident, &self.search, self.arithmetic, level, threads)?
+                top_k_prepared(queries, &self.corpus, resident, &self.search, arithmetic, level, threads)?
             }
             #[cfg(feature = "gpu")]
             (Variant::Gpu, row) => match self.run_gpu(row, input)? {

@@ -67,12 +67,14 @@ pub(super) enum Arithmetic {
 impl Arithmetic {
     /// What is likely to be faster for a corpus that is read once, or for one that is prepared.
     ///
-    /// Rounding a row costs as much as about 40 queries save. A row whose interval reaches a threshold gets a second look
-    /// while it is read; in a prepared corpus it stays a candidate, so that a large `k` eats up the gain.
+    /// Rounding a row costs as much as about 40 queries save; where that is done already, even one query gains, as it reads a
+    /// quarter of the bytes. A row whose interval reaches a threshold gets a second look while it is read; in a prepared
+    /// corpus it stays a candidate, so that a large `k` eats up the gain.
     pub(super) fn choose(queries: usize, corpus: &dyn Rows, search: &Search, level: Level, prepared: bool) -> Self {
         let k = search.candidates(corpus.rows());
-        let most_k = if prepared { QUANTIZED_K_PREPARED } else { QUANTIZED_K };
-        let pays = queries >= QUANTIZED_QUERIES && k <= most_k && 64 * k <= corpus.rows();
+        let (least_queries, most_k) =
+            if prepared { (1, QUANTIZED_K_PREPARED) } else { (QUANTIZED_QUERIES, QUANTIZED_K) };
+        let pays = queries >= least_queries && k <= most_k && 64 * k <= corpus.rows();
         if ops::has_add_products(level) && pays && QUANTIZED_COLUMNS.contains(&corpus.cols()) {
             Self::Quantized
         } else {
@@ -285,10 +287,10 @@ impl<'a> Scan<'a> {
             }
         }
         let (lanes, most) = crate::dispatch!(level, simd => (tile::lanes(simd), tile::most_vectors(simd)));
-        let is_quantized = arithmetic == Arithmetic::Quantized
-            && queries.rows() > 1
-            && prepared.is_none_or(|prepared| prepared.quantized.is_some());
-        let width = if is_quantized { lanes * most } else { Panels::width(queries.rows(), lanes, most) };
+        let is_quantized =
+            arithmetic == Arithmetic::Quantized && prepared.is_none_or(|prepared| prepared.quantized.is_some());
+        // A single query has a pass of its own in f32; integers have it in a panel with nobody else.
+        let width = Panels::width(queries.rows().max(if is_quantized { 2 } else { 1 }), lanes, most);
         let panels = Panels::new(queries, &query_terms, width);
         let factors: Vec<_> =
             query_terms.iter().map(|terms| (terms.kind == QueryKind::Usual).then_some(terms.factor)).collect();

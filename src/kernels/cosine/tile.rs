@@ -132,15 +132,19 @@ struct Seen<'a> {
 /// Offers the rows of a chunk to every query.
 #[simd]
 pub(super) fn chunk<S: Simd>(simd: S, scan: &Scan<'_>, worker: &mut Worker, chunk: &Chunk<'_>) {
-    match (scan.panels.width / S::f32s::LEN, most_vectors(simd)) {
-        (4, _) if worker.quantized => blocks::<S, 6, 4, true>(simd, scan, worker, chunk),
-        (_, _) if worker.quantized => blocks::<S, 6, 2, true>(simd, scan, worker, chunk),
-        (0, _) => single(simd, scan, worker, chunk),
-        (1, _) => blocks::<S, NARROW_ROWS, 1, false>(simd, scan, worker, chunk),
-        (2, 2) => blocks::<S, 6, 2, false>(simd, scan, worker, chunk),
-        (2, _) => blocks::<S, 12, 2, false>(simd, scan, worker, chunk),
-        (3, _) => blocks::<S, 8, 3, false>(simd, scan, worker, chunk),
-        _ => blocks::<S, 6, 4, false>(simd, scan, worker, chunk),
+    let most = most_vectors(simd);
+    match (scan.panels.width / S::f32s::LEN, most, worker.quantized) {
+        (0, ..) => single(simd, scan, worker, chunk),
+        (1, _, false) => blocks::<S, NARROW_ROWS, 1, false>(simd, scan, worker, chunk),
+        (1, _, true) => blocks::<S, NARROW_ROWS, 1, true>(simd, scan, worker, chunk),
+        (2, 2, false) => blocks::<S, 6, 2, false>(simd, scan, worker, chunk),
+        (2, 2, true) => blocks::<S, 6, 2, true>(simd, scan, worker, chunk),
+        (2, _, false) => blocks::<S, 12, 2, false>(simd, scan, worker, chunk),
+        (2, _, true) => blocks::<S, 12, 2, true>(simd, scan, worker, chunk),
+        (3, _, false) => blocks::<S, 8, 3, false>(simd, scan, worker, chunk),
+        (3, _, true) => blocks::<S, 8, 3, true>(simd, scan, worker, chunk),
+        (_, _, false) => blocks::<S, 6, 4, false>(simd, scan, worker, chunk),
+        (_, _, true) => blocks::<S, 6, 4, true>(simd, scan, worker, chunk),
     }
 }
 
