@@ -290,7 +290,8 @@ impl<'a> Scan<'a> {
         let is_quantized =
             arithmetic == Arithmetic::Quantized && prepared.is_none_or(|prepared| prepared.quantized.is_some());
         // A single query has a pass of its own in f32; integers have it in a panel with nobody else.
-        let width = Panels::width(queries.rows().max(if is_quantized { 2 } else { 1 }), lanes, most);
+        let sharing = if is_quantized { queries.rows().max(2) } else { queries.rows() };
+        let width = Panels::width(sharing, lanes, most);
         let panels = Panels::new(queries, &query_terms, width);
         let factors: Vec<_> =
             query_terms.iter().map(|terms| (terms.kind == QueryKind::Usual).then_some(terms.factor)).collect();
