@@ -45,7 +45,7 @@ pub struct Matrix<T: bytemuck::Pod = f32> {
     values: Buffer<T>,
 }
 
-impl<T: Element> Matrix<T> {
+impl<T: bytemuck::Pod> Matrix<T> {
     /// Takes `rows * cols` values in row-major order.
     ///
     /// # Errors
