@@ -5,6 +5,7 @@ use crate::error::DeviceError;
 use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::num::NonZero;
+use std::sync::atomic::Ordering;
 
 /// `len` values of `T` in device memory, readable and writable by kernels. All zero when made.
 pub struct DeviceBuffer<T> {
@@ -122,6 +123,7 @@ impl Device {
         usage: wgpu::BufferUsages,
     ) -> Result<wgpu::Buffer, DeviceError> {
         let descriptor = wgpu::BufferDescriptor { label: Some(what), size: bytes, usage, mapped_at_creation: false };
+        self.allocations.fetch_add(1, Ordering::Relaxed);
         self.scoped(what, bytes, || self.raw.create_buffer(&descriptor)).map_err(|error| match error {
             // A driver that refuses an allocation in other words is still out of memory for the caller.
             DeviceError::Internal { what, message } if message.to_lowercase().contains("out of memory") => {

@@ -81,6 +81,7 @@ pub struct Device {
     staging: transfer::Staging,
     open_ns: u64,
     compile_ns: AtomicU64,
+    allocations: AtomicU64,
 }
 
 impl std::fmt::Debug for Device {
@@ -133,6 +134,7 @@ impl Device {
             pipelines: Mutex::default(),
             open_ns: 0,
             compile_ns: AtomicU64::new(0),
+            allocations: AtomicU64::new(0),
             raw,
             queue,
         };
@@ -186,6 +188,17 @@ impl Device {
     /// Nanoseconds spent so far turning WGSL into pipelines.
     pub fn compile_ns(&self) -> u64 {
         self.compile_ns.load(Ordering::Relaxed)
+    }
+
+    /// Forgets all compiled pipelines: whoever holds one keeps it, whoever asks for one has it compiled again. The driver
+    /// may have a cache of its own, which stays as it is.
+    pub fn forget_pipelines(&self) {
+        lock(&self.pipelines).clear();
+    }
+
+    /// Buffers allocated so far, those of the staging memory included.
+    pub fn allocations(&self) -> u64 {
+        self.allocations.load(Ordering::Relaxed)
     }
 
     /// The most bytes of one operand that go into one buffer: what the adapter binds and allocates, at most 1 GiB,

@@ -13,6 +13,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Between two looks at the sticky fault.
 const SLICE: Duration = Duration::from_secs(1);
 
+/// The word for it in results: the host sleeps in the driver's wait, it does not spin.
+const WAIT: &str = "poll_wait";
+
 /// Buffers bound to the variables of one `@group` of a pipeline.
 pub struct BindGroup {
     raw: wgpu::BindGroup,
@@ -58,6 +61,11 @@ impl Device {
             filled: Vec::new(),
             downloads: Vec::new(),
         }
+    }
+
+    /// How the host waits for the device, in the word of results.
+    pub fn wait_strategy(&self) -> &'static str {
+        WAIT
     }
 
     /// Waits until everything submitted so far is done.

@@ -184,3 +184,28 @@ fn a_patch_is_read_as_two_texts() {
     assert_eq!(ShaderPatch::parse("=>b"), None);
     assert_eq!(ShaderPatch::parse("ab"), None);
 }
+
+#[test]
+fn a_forgotten_pipeline_is_compiled_again_and_an_allocation_is_counted() {
+    let Some(device) = device("forgotten", Options::default()) else { return };
+    let shader = timing::loop_probe();
+    let first = device.pipeline(&shader).unwrap();
+    assert!(Arc::ptr_eq(&first, &device.pipeline(&shader).unwrap()));
+    device.forget_pipelines();
+    let compiled = device.compile_ns();
+    assert!(!Arc::ptr_eq(&first, &device.pipeline(&shader).unwrap()));
+    assert!(device.compile_ns() > compiled);
+    let before = device.allocations();
+    let buffer = device.buffer::<u32>("counted", 4).unwrap();
+    assert_eq!(device.allocations(), before + 1);
+    // The upload goes where its name says: through the ring, which is made at its first use and kept.
+    assert_eq!((device.upload_path(), device.wait_strategy()), ("staging_ring", "poll_wait"));
+    device.upload(&buffer, 0, &[1, 2, 3, 4]).unwrap();
+    for _ in 0..4 {
+        device.upload(&buffer, 0, &[5, 6, 7, 8]).unwrap();
+    }
+    let kept = device.allocations();
+    assert!(kept > before + 1, "the ring's chunks are buffers");
+    device.upload(&buffer, 0, &[1, 2, 3, 4]).unwrap();
+    assert_eq!(device.allocations(), kept);
+}

@@ -54,6 +54,9 @@ struct Ring {
 /// Chunks of the upload ring: one being filled, one being copied, one on its way back.
 const UP_CHUNKS: usize = 3;
 
+/// The word for this path in results: the host writes into a ring of mapped chunks, the device copies out of them.
+const UPLOAD_PATH: &str = "staging_ring";
+
 impl Staging {
     pub(super) fn new(kind: AdapterKind) -> Self {
         // Small chunks stay in the cache where host and device share memory; a bus wants longer runs.
@@ -63,6 +66,11 @@ impl Staging {
 }
 
 impl Device {
+    /// How bytes go up, in the word of results.
+    pub fn upload_path(&self) -> &'static str {
+        UPLOAD_PATH
+    }
+
     /// Copies `values` into `target` from its value `first` on. When this returns the host memory is free again; the
     /// device sees the values in everything submitted afterwards.
     ///

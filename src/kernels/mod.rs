@@ -178,12 +178,15 @@ pub enum Row {
     Download,
     /// An empty submit and its wait. GPU only.
     Floor,
+    /// As `Resident`, with the buffers of the call allocated in it: nothing but the residents and the pipelines is there
+    /// before. GPU only, never a gate.
+    E2eFresh,
 }
 
 impl Row {
     /// All rows, in the order of tables.
-    pub const ALL: [Self; 6] =
-        [Self::Resident, Self::OneShot, Self::KernelOnly, Self::Upload, Self::Download, Self::Floor];
+    pub const ALL: [Self; 7] =
+        [Self::Resident, Self::OneShot, Self::KernelOnly, Self::Upload, Self::Download, Self::Floor, Self::E2eFresh];
 
     /// The name in results, protocols and tables.
     pub fn name(self) -> &'static str {
@@ -194,6 +197,7 @@ impl Row {
             Self::Upload => "upload",
             Self::Download => "download",
             Self::Floor => "floor",
+            Self::E2eFresh => "e2e_fresh",
         }
     }
 }

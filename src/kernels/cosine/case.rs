@@ -336,6 +336,10 @@ impl Searches {
                 gpu.refill(&self.corpus)?;
                 Ran::Answer(gpu.top_k(queries, &self.corpus, &self.search)?)
             }
+            Row::E2eFresh => {
+                gpu.forget_call();
+                Ran::Answer(gpu.top_k(queries, &self.corpus, &self.search)?)
+            }
             // On the queries that are on the device: those of the last call.
             Row::KernelOnly => Ran::Part(gpu.kernel_only()?),
             Row::Upload => {
@@ -446,13 +450,36 @@ mod tests {
             let expected = prepared.check(cpu, Row::Resident, input).unwrap();
             for row in Row::ALL {
                 prepared.run(Variant::Gpu, row, input).unwrap();
-                if matches!(row, Row::Resident | Row::OneShot) {
+                if matches!(row, Row::Resident | Row::OneShot | Row::E2eFresh) {
                     assert_eq!(prepared.check(Variant::Gpu, row, input).unwrap(), expected);
                 }
             }
         }
         let (resident, one_shot) = (prepared.work(Row::Resident), prepared.work(Row::OneShot));
         assert_eq!(one_shot.bytes_up - resident.bytes_up, 500 * (20 * 4 + 16));
+    }
+
+    #[cfg(feature = "gpu")]
+    #[test]
+    fn a_fresh_call_allocates_its_buffers_every_time_and_a_resident_one_none() {
+        let Some(device) = crate::device::tests::device("fresh", crate::device::Options::default()) else { return };
+        let platform = Platform { device: Some(std::sync::Arc::clone(&device)), ..platform() };
+        let mut prepared = prepare(&case(), &platform).unwrap();
+        let mut allocated = |row| {
+            let before = device.allocations();
+            prepared.run(Variant::Gpu, row, 0).unwrap();
+            device.allocations() - before
+        };
+        // The first calls fill the staging memory, which the device keeps.
+        for _ in 0..4 {
+            allocated(Row::Resident);
+        }
+        assert_eq!(allocated(Row::Resident), 0);
+        // Queries, their terms, state, candidates, results, and the parameters of the two kernels.
+        for _ in 0..3 {
+            assert!(allocated(Row::E2eFresh) >= 7);
+        }
+        assert_eq!(allocated(Row::Resident), 0);
     }
 
     #[test]

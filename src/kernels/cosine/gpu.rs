@@ -293,6 +293,11 @@ impl GpuCorpus {
         Ok(())
     }
 
+    /// Gives up the buffers and bind groups of a call: the next one allocates its own. Corpus and pipelines stay.
+    pub(super) fn forget_call(&mut self) {
+        self.engine = None;
+    }
+
     /// The queries up, and nothing else; they are what [`kernel_only`](Self::kernel_only) then searches for.
     ///
     /// # Errors
