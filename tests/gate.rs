@@ -1,7 +1,11 @@
 //! The whole gate on a scripted clock: the method's acceptance checks, without a process, a device or a second of waiting.
 
+#[path = "gate/diagnostics.rs"]
+mod diagnostics;
 #[path = "gate/program.rs"]
 mod program;
+#[path = "gate/resume.rs"]
+mod resume;
 #[path = "gate/scripted.rs"]
 mod scripted;
 
@@ -13,7 +17,7 @@ use lodestar::kernels::Variant;
 use lodestar::results::schema::{Gate, Mode, ResultFile, Verdict};
 use lodestar::results::{ledger, samples, store};
 use scripted::{Noise, Outcome, QUIET, STORM, Setup, adapter, one_size};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn gate_at(result: &ResultFile, size: u64) -> &Gate {
     result.gates.iter().find(|gate| gate.size == size && gate.row == "resident").unwrap()
@@ -378,7 +382,7 @@ fn a_crash_keeps_what_was_saved_and_the_next_run_takes_it_in() {
     writer.append(&outcome.samples[..10]).unwrap();
     drop(writer);
     assert_eq!(store::load_all(folder.path()).unwrap(), []);
-    let recovered = store::recover(folder.path()).unwrap();
+    let recovered = store::recover(folder.path(), "scripted-00000000", "scripted").unwrap();
     assert_eq!(recovered.len(), 1);
     let (_, result) = store::load_all(folder.path()).unwrap().remove(0);
     assert!(!result.run.complete);
@@ -395,7 +399,9 @@ fn a_file_that_is_no_result_is_named() {
     std::fs::write(path.join("x.json"), "{\"schema\": \"lodestar.result/9.0.0\"}").unwrap();
     let message = store::load_all(folder.path()).unwrap_err().to_string();
     assert!(
-        message.ends_with("x.json: schema: expected lodestar.result/1.0.0, found lodestar.result/9.0.0"),
+        message.ends_with(
+            "x.json: schema: expected lodestar.result/1.0.0 or lodestar.result/1.1.0, found lodestar.result/9.0.0"
+        ),
         "{message}"
     );
     std::fs::write(path.join("x.json"), "{\"schema\": \"lodestar.result/1.0.0\", \"kernel\": 3}").unwrap();
@@ -415,39 +421,61 @@ fn only_one_gate_runs_at_a_time_and_the_second_is_told_who_holds_the_machine() {
     assert!(store::Lock::take_at(&path, "2026-01-01T00:02:00Z").is_ok());
 }
 
-const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/lodestar.result-1.0.0.json");
-const SAMPLE_FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/results/1.0.0");
+/// The schema of this version of the types, and a result of it; those of older versions stay as they are.
+const VERSION: &str = "1.1.0";
+
+fn schema_file(version: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schemas/lodestar.result-{version}.json"))
+}
+
+fn sample_folder(version: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/results").join(version)
+}
 
 #[test]
 fn the_committed_schema_is_that_of_the_types() {
-    let committed = std::fs::read_to_string(SCHEMA_FILE).unwrap();
+    assert_eq!(lodestar::results::schema::SCHEMA, format!("lodestar.result/{VERSION}"));
+    let committed = std::fs::read_to_string(schema_file(VERSION)).unwrap();
     assert!(committed == lodestar::results::json_schema(), "run `cargo test --test gate -- --ignored renew`");
 }
 
 #[test]
-fn a_result_of_schema_1_0_0_is_read_verified_and_valid() {
-    let path = Path::new(SAMPLE_FOLDER).join("result.json");
-    let result = store::load(&path).unwrap();
-    assert_eq!(result.verdict.verdict, Verdict::Pass);
-    let samples = samples::read(&path.with_file_name(&result.samples.path), &result.samples.sha256).unwrap();
-    verify(&result, &samples).unwrap();
-    let schema: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(SCHEMA_FILE).unwrap()).unwrap();
-    let mut file: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    assert!(validator.is_valid(&file));
-    file["gates"][0]["verdict"] = "splendid".into();
-    assert!(!validator.is_valid(&file));
+fn a_result_of_every_schema_so_far_is_read_verified_and_valid() {
+    for version in ["1.0.0", "1.1.0"] {
+        let path = sample_folder(version).join("result.json");
+        let result = store::load(&path).unwrap();
+        assert_eq!((result.schema, result.verdict.verdict), (format!("lodestar.result/{version}"), Verdict::Pass));
+        let result = store::load(&path).unwrap();
+        let samples = samples::read(&path.with_file_name(&result.samples.path), &result.samples.sha256).unwrap();
+        verify(&result, &samples).unwrap();
+        let json = |path: &Path| -> serde_json::Value {
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+        };
+        let (schema, mut file) = (json(&schema_file(version)), json(&path));
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        assert!(validator.is_valid(&file), "{version}");
+        // What is read of an older version is written as it was: nothing is added to it.
+        assert_eq!(serde_json::to_value(&result).unwrap(), file, "{version}");
+        // What the next versions added is optional, so their schema holds for this one too.
+        let newest = jsonschema::validator_for(&json(&schema_file(VERSION))).unwrap();
+        assert!(newest.is_valid(&file), "{version}");
+        file["gates"][0]["verdict"] = "splendid".into();
+        assert!(!validator.is_valid(&file));
+    }
 }
 
 #[test]
 #[ignore = "writes the schema and the sample result after a deliberate change of the types"]
 fn renew() {
-    std::fs::write(SCHEMA_FILE, lodestar::results::json_schema()).unwrap();
+    std::fs::write(schema_file(VERSION), lodestar::results::json_schema()).unwrap();
     let text = one_size();
-    let mut outcome = Setup { mode: Mode::Quick, text: &text, ..Setup::new(8.0, QUIET, 7) }.run();
+    let setup = || Setup { mode: Mode::Quick, text: &text, ..Setup::new(8.0, QUIET, 7) };
+    // A resumed run, so that every field is there.
+    let left = Setup { stop_after: Some(3), ..setup() }.run();
+    let mut outcome = setup().go_on(Some((left.result, left.samples)));
     let csv = samples::to_csv(&outcome.samples, true).unwrap();
-    std::fs::create_dir_all(SAMPLE_FOLDER).unwrap();
-    let folder = Path::new(SAMPLE_FOLDER);
+    let folder = sample_folder(VERSION);
+    std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("result.samples.csv"), &csv).unwrap();
     outcome.result.samples.path = "result.samples.csv".into();
     outcome.result.samples.sha256 = lodestar::results::sha256_of(&folder.join("result.samples.csv")).unwrap();

@@ -2,6 +2,7 @@
 
 mod child;
 mod header;
+mod resume;
 mod table;
 
 use super::{Exit, Io, Progress, interrupt};
@@ -15,6 +16,7 @@ use crate::results::schema::{Mode, ResultFile, Sample, Verdict};
 use crate::results::store::{self, Lock, Writer};
 use crate::units::Bytes;
 use anyhow::Context;
+use resume::Begun;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -23,11 +25,15 @@ use std::path::{Path, PathBuf};
 /// Times the GPU arm (transfers included) and our SIMD arm in the same processes, in balanced order, and judges the
 /// interval of their ratio against the protocol's gate. The result and its raw samples go to the results folder.
 ///
+/// What is finished is on disk after every size. An interrupted run goes on with --resume and the same options; without
+/// it, the next run of the same kernel first records the unfinished one as it is, undecided.
+///
 /// Exit code: 0 PASS, 1 FAIL, 2 usage, protocol or file error, 3 INCONCLUSIVE, 4 INVALID, 5 NO-GPU, 130 interrupted.
 ///
 /// Examples:
 ///   lodestar gate cosine --dry-run
 ///   lodestar gate cosine --sizes my-sizes.toml
+///   lodestar gate cosine --sizes my-sizes.toml --resume
 ///   lodestar gate --null cosine
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -53,6 +59,10 @@ pub(super) struct Arguments {
     /// The CPU arm against itself: must not find a difference. Exit code 0 unless it does
     #[arg(long)]
     null: bool,
+    /// Go on with the interrupted run: what it had finished stays, what is missing is measured. Protocol, code, machine
+    /// and options must be those it began with
+    #[arg(long, conflicts_with = "dry_run")]
+    resume: bool,
     /// Only kernels that a change since this git revision concerns
     #[arg(long, value_name = "REV")]
     changed_since: Option<String>,
@@ -89,23 +99,53 @@ pub(super) fn run(arguments: &Arguments, io: &mut Io) -> anyhow::Result<Exit> {
         return dry_run(&protocols, &machine, arguments.null, io);
     }
     let _lock = Lock::take(&header::now())?;
-    for path in store::recover(&arguments.results)? {
-        io.note(format_args!("{}: what an earlier run had finished before it was killed", path.display()));
-    }
-    let machine = header::with_ceilings(machine, &platform, io)?;
-    // The device is opened again by each launch; here it would only hold memory.
     let threads = platform.threads;
+    let mut runs = Vec::new();
+    for (kernel, protocol) in protocols {
+        let begun = if arguments.resume { begun(arguments, kernel, &protocol, &machine, threads)? } else { None };
+        runs.push((kernel, protocol, begun));
+    }
+    let machine = if arguments.resume {
+        // Kernels that have nothing to resume are there only with --all.
+        runs.retain(|(_, _, begun)| begun.is_some());
+        machine
+    } else {
+        for (kernel, _, _) in &runs {
+            for path in store::recover(&arguments.results, &machine.machine_id, kernel.id())? {
+                io.note(format_args!("{}: what an interrupted run had finished, recorded as it is", path.display()));
+            }
+        }
+        header::with_ceilings(machine, &platform, io)?
+    };
+    // The device is opened again by each launch; here it would only hold memory.
     drop(platform);
     let settings = Settings { device: arguments.device.clone(), threads };
     interrupt::cooperate();
     let mut codes = Vec::new();
-    for (kernel, protocol) in &protocols {
-        match one(arguments, *kernel, protocol, &machine, &settings, io)? {
+    for (kernel, protocol, begun) in &runs {
+        let run = match begun {
+            Some(path) => resume::take_up(&arguments.results, path)?,
+            None => fresh(arguments, *kernel, protocol, &machine)?,
+        };
+        match one(arguments, protocol, run, &settings, io)? {
             Some(code) => codes.push(code),
             None => return Ok(interrupt::EXIT),
         }
     }
     Ok(gravest(codes))
+}
+
+/// The run to go on with. `None` only where a kernel of all has none.
+fn begun(
+    arguments: &Arguments,
+    kernel: &dyn Kernel,
+    protocol: &Protocol,
+    machine: &Machine,
+    threads: usize,
+) -> anyhow::Result<Option<PathBuf>> {
+    let now = expected(arguments, kernel, protocol, machine)?;
+    let found = resume::find(&arguments.results, &now, threads)?;
+    if found.is_none() && !arguments.all { Err(resume::nothing(&arguments.results, &now)) } else { Ok(found) }
 }
 
 type Chosen = (&'static dyn Kernel, Protocol);
@@ -281,40 +321,58 @@ impl Keeper for ToDisk<'_> {
     }
 }
 
-/// One kernel. `None` when it was interrupted.
-fn one(
+/// The head of a result of these arguments, before anything is measured.
+fn expected(
     arguments: &Arguments,
     kernel: &dyn Kernel,
     protocol: &Protocol,
     machine: &Machine,
-    settings: &Settings,
-    io: &mut Io,
-) -> anyhow::Result<Option<u8>> {
+) -> anyhow::Result<ResultFile> {
     let mode = match (arguments.null, arguments.quick) {
         (true, _) => Mode::Null,
         (false, true) => Mode::Quick,
         (false, false) => Mode::Full,
     };
     let seconds = seconds_per_size(protocol, machine, arguments.null);
-    let mut result = header::result(kernel, protocol, machine.clone(), mode, arguments.extend, seconds)?;
-    let program = std::env::current_exe().context("the path of this program")?;
-    let mut launcher = Processes { program, seed: result.run.seed };
+    header::result(kernel, protocol, machine.clone(), mode, arguments.extend, seconds)
+}
+
+/// A run from its beginning.
+fn fresh(arguments: &Arguments, kernel: &dyn Kernel, protocol: &Protocol, machine: &Machine) -> anyhow::Result<Begun> {
+    let result = expected(arguments, kernel, protocol, machine)?;
     let stem = header::stem(&result);
     let writer = Writer::create(&arguments.results, &result.machine.machine_id, &result.kernel, &stem)?;
-    let mut keeper = ToDisk { writer: Some(writer), io, kernel: kernel.id(), progress: None };
-    let ended = measure(protocol, settings, &mut result, &mut launcher, &mut keeper, &interrupt::interrupted);
+    Ok(Begun { writer, result, samples: Vec::new() })
+}
+
+/// One kernel. `None` when it was interrupted.
+fn one(
+    arguments: &Arguments,
+    protocol: &Protocol,
+    run: Begun,
+    settings: &Settings,
+    io: &mut Io,
+) -> anyhow::Result<Option<u8>> {
+    let Begun { writer, mut result, samples } = run;
+    let kernel = result.kernel.clone();
+    let program = std::env::current_exe().context("the path of this program")?;
+    let mut launcher = Processes { program, seed: result.run.seed };
+    let mut keeper = ToDisk { writer: Some(writer), io, kernel: &kernel, progress: None };
+    let stop = &interrupt::interrupted;
+    let ended = measure(protocol, settings, &mut result, samples, &mut launcher, &mut keeper, stop);
     let writer = keeper.writer.take();
     drop(keeper);
-    let path = match writer {
+    let place = match writer {
         Some(writer) if result.rows.is_empty() => {
             writer.discard();
-            None
+            "nothing was finished".to_owned()
         }
-        Some(writer) => Some(writer.finish(&mut result)?),
-        None => None,
+        Some(writer) if matches!(ended, Ok(Ended::Complete)) => writer.finish(&mut result)?.display().to_string(),
+        // To be resumed, or recorded by the next run.
+        Some(writer) => writer.leave().display().to_string(),
+        None => String::new(),
     };
-    let place = path.as_ref().map_or("nothing was finished".to_owned(), |path| path.display().to_string());
-    let ended = ended.with_context(|| format!("{} (finished sizes: {place})", kernel.id()))?;
+    let ended = ended.with_context(|| format!("{kernel} (finished sizes, for --resume: {place})"))?;
     if io.json {
         serde_json::to_writer_pretty(&mut io.out, &result)?;
         writeln!(io.out)?;
@@ -324,7 +382,11 @@ fn one(
     }
     io.note(&place);
     if ended == Ended::Interrupted {
-        io.note("Interrupted: finished sizes are kept, nothing is decided.");
+        if !result.rows.is_empty() {
+            io.note(
+                "Interrupted: finished sizes are kept, nothing is decided. The same command with --resume goes on.",
+            );
+        }
         return Ok(None);
     }
     Ok(Some(code(arguments, &result, io)))

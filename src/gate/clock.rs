@@ -2,7 +2,7 @@
 //! clock in tests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A clock that never goes backwards.
 pub trait Clock: Sync {
@@ -11,6 +11,9 @@ pub trait Clock: Sync {
 
     /// The smallest step the clock is seen to take, in nanoseconds; at least 1.
     fn resolution_ns(&self) -> u64;
+
+    /// Does nothing for at least this long.
+    fn sleep_ns(&self, ns: u64);
 }
 
 /// The operating system's steady clock.
@@ -45,6 +48,10 @@ impl Clock for SteadyClock {
     fn resolution_ns(&self) -> u64 {
         self.resolution_ns
     }
+
+    fn sleep_ns(&self, ns: u64) {
+        std::thread::sleep(Duration::from_nanos(ns));
+    }
 }
 
 /// A clock that stands still until it is told to go on: for tests, where whatever "takes time" says how much.
@@ -68,6 +75,10 @@ impl Clock for ScriptedClock {
     fn resolution_ns(&self) -> u64 {
         1
     }
+
+    fn sleep_ns(&self, ns: u64) {
+        self.advance_ns(ns);
+    }
 }
 
 #[cfg(test)]
@@ -87,6 +98,7 @@ mod tests {
         let clock = ScriptedClock::default();
         assert_eq!(clock.now_ns(), clock.now_ns());
         clock.advance_ns(250);
-        assert_eq!(clock.now_ns(), 250);
+        clock.sleep_ns(50);
+        assert_eq!(clock.now_ns(), 300);
     }
 }

@@ -3,22 +3,21 @@
 //! For each cell: inputs are built, every arm's results are compared with the reference, arms are warmed, slots are
 //! timed, results are compared once more. The clock, the canary and the kernel are given, so that tests script them.
 
+mod timing;
+
+pub use timing::canary_median;
+
 use super::canary::Canary;
 use super::clock::Clock;
-use super::evaluate::slot_ns;
-use super::plan::{Arm, ArmPlan, CellPlan, LaunchPlan, Order, Series, row_named};
-use super::warmup;
+use super::plan::{Arm, ArmPlan, CellPlan, LaunchPlan, Series, row_named};
 use crate::error::Error;
 use crate::kernels::{Case, Kernel, Platform, Prepared, Row};
 use crate::results::schema::{Adapter, AgreementRow, LaunchState, Sample, TimingRow};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use timing::{Place, Stop};
 
-/// A call longer than this is not repeated to re-warm a CPU arm; the canary is run instead.
-const LONG_CALL_NS: u64 = 50_000_000;
-/// Runs of the canary that make one sample.
-const CANARY_RUNS: u32 = 5;
 /// A software adapter is asked for at most this many operations per call. It runs on the CPU, and slowly; larger cases
 /// would take minutes to show nothing new.
 pub const SOFTWARE_OPERATIONS: f64 = 2e9;
@@ -28,6 +27,10 @@ const PILOT_CALLS: u32 = 3;
 const PILOT_NS: u64 = 100_000_000;
 /// Calls after which it stops in any case: each is a sample in the file.
 const PILOT_CALLS_MAX: u32 = 100;
+/// Rows of the GPU that are shown beside the verdict and never judged.
+pub const PARTS: [Row; 5] = [Row::KernelOnly, Row::Upload, Row::Download, Row::Floor, Row::E2eFresh];
+/// How long everything rests before the call of `idle_start`: about what passes between two commands of a person.
+pub const IDLE_NS: u64 = 500_000_000;
 
 /// What a launch tells the one who started it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,9 +45,12 @@ pub enum Event {
     },
     /// What is going on, for a progress line.
     Step(String),
+    /// The machine's state from the start of the launch to now: before each cell is reported, so that it is not lost with
+    /// a launch that does not come to its end.
+    State(Box<LaunchState>),
     /// A cell is finished.
     Cell(Box<CellReport>),
-    /// All cells are finished.
+    /// All cells are finished: the state over the whole launch.
     Done(Box<LaunchState>),
     /// The launch cannot go on; what was reported before stays valid.
     Failed(String),
@@ -69,35 +75,32 @@ pub struct CellReport {
     pub check_ns: u64,
 }
 
+/// The open device, as far as a launch asks it about itself. Work goes to it through the kernel only.
+pub trait OpenDevice {
+    /// What it is.
+    fn adapter(&self) -> &Adapter;
+    /// How bytes go up, in the word of results.
+    fn upload_path(&self) -> &str;
+    /// How the host waits for it, in the word of results.
+    fn wait_strategy(&self) -> &str;
+    /// Nanoseconds spent so far turning WGSL into pipelines.
+    fn compile_ns(&self) -> u64;
+    /// Has pipelines compiled again by whoever needs one next.
+    fn forget_pipelines(&self);
+}
+
 /// Where a launch takes place.
 pub struct Stage<'a> {
     /// The kernel.
     pub kernel: &'a dyn Kernel,
     /// Level, threads, device.
     pub platform: &'a Platform,
-    /// The device's adapter.
-    pub adapter: Option<&'a Adapter>,
+    /// The platform's device.
+    pub device: Option<&'a dyn OpenDevice>,
     /// What time it is.
     pub clock: &'a dyn Clock,
     /// Fixed work.
     pub canary: &'a dyn Canary,
-}
-
-/// How a series can end early.
-enum Stop {
-    /// The arm failed: the cell is invalid, the launch goes on.
-    Broken(String),
-    /// Nothing can go on.
-    Fatal(Error),
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Device(error) => Self::Broken(error.to_string()),
-            other => Self::Fatal(other),
-        }
-    }
 }
 
 /// Follows the plan and reports each cell as it is finished.
@@ -131,6 +134,12 @@ fn visit(plan: &LaunchPlan, cell: &CellPlan, stage: &Stage<'_>) -> Result<CellRe
         ring: plan.ring as usize,
         distribution: plan.distribution.clone(),
     };
+    let gpu = stage.device.filter(|device| !device.adapter().software);
+    // Every cell compiles what it needs, whichever cells came before it in this process.
+    if let Some(gpu) = gpu {
+        gpu.forget_pipelines();
+    }
+    let compiled_ns = gpu.map_or(0, OpenDevice::compile_ns);
     let before = stage.clock.now_ns();
     let prepared = stage.kernel.prepare(&case, stage.platform)?;
     let prepare_ns = stage.clock.now_ns() - before;
@@ -138,7 +147,10 @@ fn visit(plan: &LaunchPlan, cell: &CellPlan, stage: &Stage<'_>) -> Result<CellRe
         plan,
         cell,
         stage,
+        gpu,
         prepared,
+        started_ns: before,
+        compiled_ns,
         samples: Vec::new(),
         agreement: BTreeMap::new(),
         broken: BTreeSet::new(),
@@ -168,7 +180,12 @@ struct Visit<'a> {
     plan: &'a LaunchPlan,
     cell: &'a CellPlan,
     stage: &'a Stage<'a>,
+    /// The device, unless it is none or a software adapter: no time of anything else is ever taken.
+    gpu: Option<&'a dyn OpenDevice>,
     prepared: Box<dyn Prepared>,
+    /// When the inputs began to be built, and what the device had spent on pipelines before.
+    started_ns: u64,
+    compiled_ns: u64,
     samples: Vec<Sample>,
     agreement: BTreeMap<(Arm, Row), Agreed>,
     broken: BTreeSet<(Arm, Row)>,
@@ -176,14 +193,6 @@ struct Visit<'a> {
     last_call_ns: BTreeMap<(Arm, Row), u64>,
     marks: Vec<u64>,
     check_ns: u64,
-}
-
-/// Where a sample belongs.
-#[derive(Clone, Copy)]
-struct Place {
-    phase: &'static str,
-    block: u32,
-    pos: u32,
 }
 
 impl Visit<'_> {
@@ -194,10 +203,6 @@ impl Visit<'_> {
     fn has(&self, arm: Arm, row: Row) -> bool {
         let variant = arm.variant(self.plan.threads);
         self.prepared.variants().contains(&variant) && self.prepared.has_row(variant, row)
-    }
-
-    fn software(&self) -> bool {
-        self.stage.adapter.is_none_or(|adapter| adapter.software)
     }
 
     /// The launch of a measured run: check, time, check.
@@ -212,27 +217,50 @@ impl Visit<'_> {
                 arms.extend(members.iter().map(|member| (member.arm, row)));
             }
         }
-        self.first_call()?;
+        // The very first call on a GPU, with whatever is still to be compiled or cached.
+        self.one_call("cold_first_call")?;
+        self.pipelines();
         self.check_all(&arms)?;
         for series in &self.cell.series {
             self.series(series)?;
         }
+        if self.shows(Row::Resident) {
+            self.stage.clock.sleep_ns(IDLE_NS);
+            self.one_call("idle_start")?;
+        }
         self.check_all(&arms)
     }
 
-    /// The very first call on a GPU, with whatever is still to be compiled or cached.
-    fn first_call(&mut self) -> Result<(), Error> {
+    /// Whether this row of the GPU is timed: there is one, and its results are right so far.
+    fn shows(&self, row: Row) -> bool {
+        let there = !self.plan.null && self.gpu.is_some() && self.has(Arm::Gpu, row);
+        there && !self.broken.contains(&(Arm::Gpu, row))
+    }
+
+    /// One call on the GPU as a row of its own, from what has just happened to it.
+    fn one_call(&mut self, name: &str) -> Result<(), Error> {
         let row = Row::Resident;
-        if self.plan.null || self.software() || !self.has(Arm::Gpu, row) {
+        if !self.shows(row) {
             return Ok(());
         }
         let place = Place { phase: "slot", block: 0, pos: 0 };
-        match self.chunk(place, "cold_first_call", Arm::Gpu, row, 1) {
+        match self.chunk(place, name, Arm::Gpu, row, 1) {
             Err(Stop::Broken(message)) => self.mark_broken(Arm::Gpu, row, message),
             Err(Stop::Fatal(error)) => return Err(error),
             Ok(()) => {}
         }
         Ok(())
+    }
+
+    /// What it took to turn the WGSL of this cell into pipelines.
+    fn pipelines(&mut self) {
+        let Some(gpu) = self.gpu.filter(|_| self.shows(Row::Resident)) else { return };
+        let ns = gpu.compile_ns() - self.compiled_ns;
+        // Nothing compiled is no time of compiling.
+        if ns > 0 {
+            let place = Place { phase: "slot", block: 0, pos: 0 };
+            self.push(place, "cold_pipeline", Arm::Gpu, self.started_ns, [1, ns, ns, ns, ns]);
+        }
     }
 
     /// The pilot: which rows there are, one comparison with the reference, and a few calls of everything.
@@ -259,21 +287,25 @@ impl Visit<'_> {
             let reason = self.pilot_gpu(*row)?;
             rows.push(self.facts(Arm::Gpu, row.name(), *row, reason));
         }
-        if !self.software() && self.has(Arm::Gpu, Row::Resident) {
-            for row in [Row::KernelOnly, Row::Upload, Row::Download, Row::Floor] {
+        if self.gpu.is_some() && self.has(Arm::Gpu, Row::Resident) {
+            for row in PARTS {
                 if self.has(Arm::Gpu, row) {
                     self.pilot_calls(Arm::Gpu, row)?;
                     rows.push(self.facts(Arm::Gpu, row.name(), row, None));
                 }
             }
-            rows.push(self.facts(Arm::Gpu, "cold_first_call", Row::Resident, None));
+            for name in ["idle_start", "cold_first_call"] {
+                rows.push(self.facts(Arm::Gpu, name, Row::Resident, None));
+            }
+            let call = self.facts(Arm::Gpu, "cold_pipeline", Row::Resident, None);
+            rows.push(TimingRow { up_bytes: 0, down_bytes: 0, touched_bytes: 0, operations: 0.0, ..call });
         }
         Ok(rows)
     }
 
     /// The GPU arm in the pilot. Returns why it will not be timed.
     fn pilot_gpu(&mut self, row: Row) -> Result<Option<String>, Error> {
-        let Some(adapter) = self.stage.adapter else { return Ok(Some("no adapter".into())) };
+        let Some(adapter) = self.stage.device.map(OpenDevice::adapter) else { return Ok(Some("no adapter".into())) };
         if !self.has(Arm::Gpu, row) {
             return Ok(Some("no GPU version".into()));
         }
@@ -321,6 +353,7 @@ impl Visit<'_> {
     fn facts(&self, arm: Arm, name: &str, row: Row, reason: Option<String>) -> TimingRow {
         let work = self.prepared.work(row);
         let gpu = arm == Arm::Gpu;
+        let device = self.stage.device.filter(|_| gpu);
         let threads = if arm == Arm::Simd1t { 1 } else { self.plan.threads };
         let by_device = self.samples.iter().any(|sample| sample.arm == "gpu" && sample.row == name && sample.pos == 1);
         TimingRow {
@@ -330,8 +363,8 @@ impl Visit<'_> {
             row: name.into(),
             threads: u32::try_from(threads).ok().filter(|_| !gpu),
             method: reason.is_none().then(|| if by_device { "timestamps".into() } else { "host".into() }),
-            upload_path: gpu.then(|| "write_buffer".into()),
-            wait: gpu.then(|| "poll_wait".into()),
+            upload_path: device.map(|device| device.upload_path().into()),
+            wait: device.map(|device| device.wait_strategy().into()),
             up_bytes: if gpu { work.bytes_up } else { 0 },
             down_bytes: if gpu { work.bytes_down } else { 0 },
             touched_bytes: work.bytes_touched,
@@ -416,188 +449,4 @@ impl Visit<'_> {
         self.agreed(arm, row).row.mismatch.get_or_insert(message);
         self.broken.insert((arm, row));
     }
-
-    fn series(&mut self, series: &Series) -> Result<(), Error> {
-        let (row, arms): (_, Vec<Arm>) = match series {
-            Series::Pair { row, a, b, .. } => (row, vec![a.arm, b.arm]),
-            Series::Single { row, arm, .. } => (row, vec![arm.arm]),
-        };
-        let Some(row) = row_named(row) else { return Ok(()) };
-        // A wrong result has no time.
-        if arms.iter().any(|arm| self.broken.contains(&(*arm, row))) {
-            return Ok(());
-        }
-        let ended = match series {
-            Series::Pair { a, b, orders, .. } => self.pair(row, *a, *b, orders),
-            Series::Single { arm, slots, .. } => self.single(row, *arm, *slots),
-        };
-        match ended {
-            Ok(()) => Ok(()),
-            Err(Stop::Fatal(error)) => Err(error),
-            // Only the device can fail in the middle of a call.
-            Err(Stop::Broken(message)) => {
-                self.mark_broken(Arm::Gpu, row, message);
-                Ok(())
-            }
-        }
-    }
-
-    fn pair(&mut self, row: Row, a: ArmPlan, b: ArmPlan, orders: &[Order]) -> Result<(), Stop> {
-        self.warm_up(row, a)?;
-        self.warm_up(row, b)?;
-        self.canaries(row, &[a.arm, b.arm], 0)?;
-        for (block, order) in (0_u32..).zip(orders) {
-            for (pos, first) in (0_u32..).zip(order.first_arm_at()) {
-                let arm = if first { a } else { b };
-                self.rewarm(row, arm, block, pos)?;
-                self.chunk(Place { phase: "slot", block, pos }, row.name(), arm.arm, row, arm.calls)?;
-            }
-            self.canaries(row, &[a.arm, b.arm], block + 1)?;
-        }
-        Ok(())
-    }
-
-    /// Slots of one arm, one after the other. No other arm runs in between, so it stays as warm as it was.
-    fn single(&mut self, row: Row, arm: ArmPlan, slots: u32) -> Result<(), Stop> {
-        if matches!(row, Row::Resident | Row::OneShot) {
-            self.warm_up(row, arm)?;
-        } else {
-            self.rewarm(row, arm, 0, 0)?;
-        }
-        self.canaries(row, &[arm.arm], 0)?;
-        for slot in 0..slots {
-            let place = Place { phase: "slot", block: slot / 4, pos: slot % 4 };
-            self.chunk(place, row.name(), arm.arm, row, arm.calls)?;
-        }
-        self.canaries(row, &[arm.arm], slots / 4 + 1)
-    }
-
-    fn warm_up(&mut self, row: Row, arm: ArmPlan) -> Result<(), Stop> {
-        let first = self.samples.len();
-        loop {
-            self.chunk(Place { phase: "warmup", block: 0, pos: 0 }, row.name(), arm.arm, row, arm.calls)?;
-            let chunks: Vec<&Sample> = self.samples[first..].iter().collect();
-            if warmup::is_warm(&chunks) || warmup::is_over(&chunks) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Runs an arm for a while before its slot, so that both arms pay the same for being switched to.
-    fn rewarm(&mut self, row: Row, arm: ArmPlan, block: u32, pos: u32) -> Result<(), Stop> {
-        // Before its first call in this launch, an arm is expected to be as fast as the pilot found it.
-        let expected_ns = self.plan.slot_ns / u64::from(arm.calls.max(1));
-        let call_ns = self.last_call_ns.get(&(arm.arm, row)).copied().unwrap_or(expected_ns);
-        let place = Place { phase: "rewarm", block, pos };
-        let start = self.stage.clock.now_ns();
-        if call_ns < LONG_CALL_NS || arm.arm == Arm::Gpu {
-            // Whole calls; on a GPU also a long one, since nothing else is sure to bring its clock up.
-            let calls = self.plan.rewarm_ns.div_ceil(call_ns.max(1)).clamp(1, 1 << 20);
-            return self.chunk(place, row.name(), arm.arm, row, u32::try_from(calls).unwrap_or(1));
-        }
-        let mut runs = 0_u32;
-        loop {
-            self.run_canary(arm.arm);
-            runs += 1;
-            let spent = self.stage.clock.now_ns() - start;
-            if spent >= self.plan.rewarm_ns || runs >= 1_000 {
-                let each = spent / u64::from(runs);
-                self.push(place, row.name(), arm.arm, start, [u64::from(runs), spent, each, each, each]);
-                return Ok(());
-            }
-        }
-    }
-
-    fn run_canary(&self, arm: Arm) {
-        if arm == Arm::Simd1t { self.stage.canary.one_core() } else { self.stage.canary.all_cores() }
-    }
-
-    /// Fixed work at the edge of a block.
-    fn canaries(&mut self, row: Row, arms: &[Arm], block: u32) -> Result<(), Stop> {
-        for arm in [Arm::Simd1t, Arm::Simd] {
-            let mut times = Vec::new();
-            let start = self.stage.clock.now_ns();
-            let mut last = start;
-            for _ in 0..CANARY_RUNS {
-                self.run_canary(arm);
-                let now = self.stage.clock.now_ns();
-                times.push(now - last);
-                last = now;
-            }
-            times.sort_unstable();
-            let (calls, middle) = (u64::from(CANARY_RUNS), times[times.len() / 2]);
-            let numbers = [calls, last - start, times[0], middle, times[times.len() - 1]];
-            self.push(Place { phase: "canary", block, pos: 0 }, row.name(), arm, start, numbers);
-        }
-        // The kernel itself without transfers is the fixed dispatch of the GPU.
-        let fixed = Row::KernelOnly;
-        let short = self.last_call_ns.get(&(Arm::Gpu, row)).is_some_and(|ns| *ns < LONG_CALL_NS);
-        if arms.contains(&Arm::Gpu) && self.has(Arm::Gpu, fixed) && short {
-            self.chunk(Place { phase: "canary", block, pos: 0 }, row.name(), Arm::Gpu, fixed, CANARY_RUNS)?;
-        }
-        Ok(())
-    }
-
-    /// Times some calls in a row, each of them, on the next inputs of the ring.
-    fn chunk(&mut self, place: Place, name: &str, arm: Arm, row: Row, calls: u32) -> Result<(), Stop> {
-        let variant = arm.variant(self.plan.threads);
-        let ring = self.plan.ring.max(1) as usize;
-        let mut input = self.next_input.get(&(arm, row)).copied().unwrap_or(0);
-        self.marks.clear();
-        self.marks.reserve(calls as usize + 1);
-        let mut device_ns = Vec::new();
-        self.marks.push(self.stage.clock.now_ns());
-        for _ in 0..calls {
-            let on_device = self.prepared.run(variant, row, input)?;
-            self.marks.push(self.stage.clock.now_ns());
-            input = (input + 1) % ring;
-            device_ns.extend(on_device);
-        }
-        self.next_input.insert((arm, row), input);
-        let start = self.marks[0];
-        let by_device = row == Row::KernelOnly && device_ns.len() == calls as usize;
-        let mut times =
-            if by_device { device_ns } else { self.marks.windows(2).map(|pair| pair[1] - pair[0]).collect() };
-        let total: u64 = times.iter().sum();
-        times.sort_unstable();
-        let (middle, last) = (times.len() / 2, times.len() - 1);
-        let median = if times.len() % 2 == 1 { times[middle] } else { (times[middle - 1] + times[middle]) / 2 };
-        self.last_call_ns.insert((arm, row), median);
-        // In the pilot, whose slots have no position, it tells who measured.
-        let place = if place.phase == "pilot" && by_device { Place { pos: 1, ..place } } else { place };
-        self.push(place, name, arm, start, [u64::from(calls), total, times[0], median, times[last]]);
-        Ok(())
-    }
-
-    fn push(&mut self, place: Place, name: &str, arm: Arm, start: u64, numbers: [u64; 5]) {
-        let [calls, total_ns, min_ns, median_ns, max_ns] = numbers;
-        self.samples.push(Sample {
-            launch: self.plan.launch,
-            context: self.cell.context_index,
-            size: self.cell.size,
-            row: name.into(),
-            arm: arm.name().into(),
-            phase: place.phase.into(),
-            block: place.block,
-            pos: place.pos,
-            t_start_ns: start,
-            calls: u32::try_from(calls).unwrap_or(u32::MAX),
-            total_ns,
-            min_ns,
-            median_ns,
-            max_ns,
-        });
-    }
-}
-
-/// The canary's median over a launch, for its state.
-pub fn canary_median(samples: &[Sample], arm: Arm) -> Option<u64> {
-    let runs = samples.iter().filter(|sample| sample.phase == "canary" && sample.arm == arm.name());
-    let median = super::statistics::median(&runs.map(slot_ns).collect::<Vec<_>>())?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a time of a canary, far below 2^53 ns"
-    )]
-    Some(median.round() as u64)
 }

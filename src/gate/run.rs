@@ -3,19 +3,21 @@
 
 use super::budget::{ArmCost, Cost};
 use super::evaluate::{baseline, evaluate, slot_ns};
-use super::launch::{CellReport, Event};
+use super::launch::{CellReport, Event, IDLE_NS, PARTS};
 use super::plan::{self, Arm, ArmPlan, CellPlan, LaunchPlan, Series};
 use super::protocol::Protocol;
 use super::statistics::median;
 use crate::error::Error;
 use crate::kernels::Row;
-use crate::results::schema::{Mode, ResultFile, Sample, TimingRow, Verdict};
-use std::collections::BTreeMap;
+use crate::results::schema::{Mode, PlannedCell, ResultFile, Sample, TimingRow, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// Launches at which `--extend` looks at the data.
 const LOOKS: [u32; 3] = [8, 12, 16];
 const MS: u64 = 1_000_000;
+/// The row that belongs to a launch and to none of its cells.
+const COLD_INIT: &str = "cold_init";
 
 /// Starts launches.
 pub trait Launcher {
@@ -64,6 +66,9 @@ pub enum Ended {
 /// Where a cell stands: index of the context, and size.
 type Key = (u32, u64);
 
+/// Two arms of a row.
+type Pair = (Row, ArmPlan, ArmPlan);
+
 /// What the pilot made of a cell.
 struct Schedule {
     launches: u32,
@@ -75,7 +80,7 @@ struct Schedule {
     launch_ns: u64,
     /// Whether each launch compares every ring input, or one of them in turn after the first launch.
     all_checks: bool,
-    pairs: Vec<(Row, ArmPlan, ArmPlan)>,
+    pairs: Vec<Pair>,
     singles: Vec<(Row, ArmPlan)>,
 }
 
@@ -88,12 +93,15 @@ struct Run<'a> {
     kept: usize,
     keeper: &'a mut dyn Keeper,
     schedules: BTreeMap<Key, Schedule>,
+    /// What an interrupted part of this run had finished: launch and cell. None of it is measured again.
+    finished: BTreeSet<(u32, Key)>,
     done: u64,
     total: u64,
 }
 
 /// Measures. `result` has its header (run, protocol, code, machine) filled in and is kept up to date all the time; its
-/// `run.complete` tells whether everything was measured.
+/// `run.complete` tells whether everything was measured. A run that was interrupted goes on with the result and the
+/// samples it left, which the keeper has already: they stay as they are, and only what is missing is measured.
 ///
 /// # Errors
 /// What ended the run early; `result` then holds what was finished before.
@@ -101,6 +109,7 @@ pub fn measure(
     protocol: &Protocol,
     settings: &Settings,
     result: &mut ResultFile,
+    before: Vec<Sample>,
     launcher: &mut dyn Launcher,
     keeper: &mut dyn Keeper,
     stop: &dyn Fn() -> bool,
@@ -109,13 +118,15 @@ pub fn measure(
         protocol,
         settings,
         result,
-        samples: Vec::new(),
-        kept: 0,
+        kept: before.len(),
+        samples: before,
         keeper,
         schedules: BTreeMap::new(),
+        finished: BTreeSet::new(),
         done: 0,
         total: 0,
     };
+    run.take_up();
     run.result.run.complete = false;
     let ended = run.all(launcher, stop);
     run.result.run.complete = matches!(ended, Ok(Ended::Complete));
@@ -128,11 +139,45 @@ impl Run<'_> {
         self.result.run.mode == Mode::Null
     }
 
+    /// Finds out what was finished before, and what the pilot planned then.
+    fn take_up(&mut self) {
+        let index = |context: &BTreeMap<String, u64>| {
+            let known = self.protocol.contexts.iter().position(|known| known.axes == *context);
+            known.and_then(|at| u32::try_from(at).ok())
+        };
+        for planned in &self.result.planned {
+            let Some(key) = index(&planned.context).map(|context| (context, planned.size)) else { continue };
+            let of_pilot = |sample: &&Sample| (sample.launch, sample.context, sample.size) == (0, key.0, key.1);
+            let pilot: Vec<Sample> = self.samples.iter().filter(of_pilot).cloned().collect();
+            let (cost, pairs, singles) = self.costs(&pilot);
+            let PlannedCell { launches, blocks, slots, every_input: all_checks, .. } = *planned;
+            // Building inputs and comparing results was in the plan; what is left to show is progress.
+            let launch_ns = cost.launch_ns(blocks, slots);
+            self.finished.insert((0, key));
+            let schedule = Schedule { launches, blocks, slots, launch_ns, all_checks, pairs, singles };
+            self.schedules.insert(key, schedule);
+        }
+        // Every visit of a launch leaves samples, or, where nothing was right, its comparisons. The time to open the
+        // device is of no visit.
+        let samples = self.samples.iter().filter(|sample| sample.launch > 0 && sample.row != COLD_INIT);
+        self.finished.extend(samples.map(|sample| (sample.launch, (sample.context, sample.size))));
+        let checks = self.result.agreement.iter().filter(|check| check.launch > 0);
+        let checks = checks.filter_map(|check| Some((check.launch, (index(&check.context)?, check.size))));
+        self.finished.extend(checks);
+    }
+
+    /// Whether a launch has to visit a cell.
+    fn open(&self, launch: u32, key: Key, schedule: &Schedule) -> bool {
+        visited(schedule, launch, self.protocol.plan.launches) && !self.finished.contains(&(launch, key))
+    }
+
     fn all(&mut self, launcher: &mut dyn Launcher, stop: &dyn Fn() -> bool) -> Result<Ended, Error> {
         let cells = self.protocol.cells();
         self.total = cells.len() as u64;
+        self.done = self.finished.iter().filter(|(launch, _)| *launch == 0).count() as u64;
+        let seen = self.finished.last().map_or(0, |(launch, _)| *launch);
         let pilot = self.plan(0, cells.iter().map(|(context, size)| self.pilot_cell(*context, *size)).collect());
-        if self.one(&pilot, launcher, stop)?.is_break() {
+        if !pilot.cells.is_empty() && self.one(&pilot, launcher, stop)?.is_break() {
             return Ok(Ended::Interrupted);
         }
         // A debug build shows that results are right, and never how long they take.
@@ -144,18 +189,22 @@ impl Run<'_> {
         let mut first = 1;
         for last in looks {
             let cells = |launch: u32| {
-                let cells = self.schedules.values().filter(move |cell| visited(cell, launch, planned));
-                cells.map(|cell| cell.launch_ns / MS).sum::<u64>()
+                let open = self.schedules.iter().filter(|(key, cell)| self.open(launch, **key, cell));
+                open.map(|(_, cell)| cell.launch_ns / MS).sum::<u64>()
             };
             self.total = (first..=last).map(cells).sum();
             self.done = 0;
             for launch in first..=last {
-                let plan = self.launch_plan(launch, planned);
+                let plan = self.launch_plan(launch);
                 if !plan.cells.is_empty() && self.one(&plan, launcher, stop)?.is_break() {
                     return Ok(Ended::Interrupted);
                 }
             }
             first = last + 1;
+            // This look was taken before the interruption; on what has been measured since it would be another one.
+            if seen > last {
+                continue;
+            }
             self.result.run.complete = true;
             evaluate(self.result, &self.samples);
             self.result.run.complete = false;
@@ -169,6 +218,9 @@ impl Run<'_> {
 
     fn plan(&self, launch: u32, cells: Vec<CellPlan>) -> LaunchPlan {
         let mut generator = plan::generator(self.result.run.seed, launch);
+        // Shuffled with those that are finished: what is left is visited in the order it always had.
+        let mut cells = plan::shuffled(cells, &mut generator);
+        cells.retain(|cell| !self.finished.contains(&(launch, (cell.context_index, cell.size))));
         let rows = if self.null() { vec![self.protocol.gate_row] } else { vec![Row::Resident, Row::OneShot] };
         LaunchPlan {
             kernel: self.protocol.kernel.clone(),
@@ -183,7 +235,7 @@ impl Run<'_> {
             tolerance: self.protocol.tolerance,
             slot_ns: self.protocol.plan.slot_ms * MS,
             rewarm_ns: self.protocol.plan.rewarm_ms * MS,
-            cells: plan::shuffled(cells, &mut generator),
+            cells,
         }
     }
 
@@ -203,7 +255,8 @@ impl Run<'_> {
         }
     }
 
-    fn launch_plan(&self, launch: u32, planned: u32) -> LaunchPlan {
+    fn launch_plan(&self, launch: u32) -> LaunchPlan {
+        let planned = self.protocol.plan.launches;
         let mut generator = plan::generator(self.result.run.seed.rotate_left(17), launch);
         let ring = self.protocol.inputs.ring;
         let mut cells = Vec::new();
@@ -238,6 +291,8 @@ impl Run<'_> {
         stop: &dyn Fn() -> bool,
     ) -> Result<ControlFlow<()>, Error> {
         let phase = if plan.launch == 0 { "pilot".to_owned() } else { format!("launch {}", plan.launch) };
+        // Where this process keeps its state: it is brought up to date as long as the process lives.
+        let mut place = None;
         launcher.launch(plan, stop, &mut |event| {
             match event {
                 Event::Ready { adapter, init_ns } => {
@@ -258,11 +313,17 @@ impl Run<'_> {
                     self.finished(plan.launch, *report)?;
                     self.keeper.progress(&phase, self.done, self.total, "");
                 }
-                Event::Done(state) => {
-                    if plan.launch > 0 {
-                        self.result.state.push(*state);
+                Event::State(state) | Event::Done(state) if plan.launch > 0 => {
+                    let states = &mut self.result.state;
+                    match place.and_then(|at: usize| states.get_mut(at)) {
+                        Some(known) => *known = *state,
+                        None => {
+                            place = Some(states.len());
+                            states.push(*state);
+                        }
                     }
                 }
+                Event::State(_) | Event::Done(_) => {}
                 Event::Failed(message) => {
                     return Err(Error::argument(phase.clone(), "a launch that ends", message));
                 }
@@ -284,9 +345,11 @@ impl Run<'_> {
             launch,
             context: u32::try_from(context).unwrap_or(u32::MAX),
             size,
-            row: "cold_init".into(),
+            row: COLD_INIT.into(),
             arm: Arm::Gpu.name().into(),
             phase: "slot".into(),
+            // A launch that was interrupted opens the device once more.
+            block: u32::try_from(self.result.run.resumed.len()).unwrap_or(u32::MAX),
             calls: 1,
             total_ns: ns,
             min_ns: ns,
@@ -303,7 +366,7 @@ impl Run<'_> {
             first.is_some_and(|(context, size)| (context as u64, size) == (report.context_index.into(), report.size));
         let like = report.rows.iter().find(|row| row.row == "cold_first_call");
         self.result.rows.extend(like.filter(|_| here).map(|row| TimingRow {
-            row: "cold_init".into(),
+            row: COLD_INIT.into(),
             up_bytes: 0,
             down_bytes: 0,
             touched_bytes: 0,
@@ -318,6 +381,14 @@ impl Run<'_> {
             self.result.rows.extend(report.rows.iter().cloned());
             self.cold_init(&report);
             let schedule = self.schedule(&report);
+            self.result.planned.push(PlannedCell {
+                size: report.size,
+                context: self.protocol.contexts[report.context_index as usize].axes.clone(),
+                launches: schedule.launches,
+                blocks: schedule.blocks,
+                slots: schedule.slots,
+                every_input: schedule.all_checks,
+            });
             self.schedules.insert(key, schedule);
             self.done += 1;
         } else if let Some(schedule) = self.schedules.get(&key) {
@@ -328,12 +399,14 @@ impl Run<'_> {
         let contexts = &self.result.protocol.contexts;
         let context = |context: &BTreeMap<String, u64>| contexts.iter().position(|known| known == context);
         let order = |row: &TimingRow| {
-            let row_order = ["resident", "one_shot", "kernel_only", "upload", "download", "floor"];
+            let row_order =
+                ["resident", "one_shot", "kernel_only", "upload", "download", "floor", "e2e_fresh", "idle_start"];
             let place = row_order.iter().position(|name| *name == row.row).unwrap_or(row_order.len());
             let arm = Arm::ALL.iter().position(|arm| arm.name() == row.arm);
             (context(&row.context), row.size, place, arm)
         };
         self.result.rows.sort_by_key(order);
+        self.result.planned.sort_by_key(|planned| (context(&planned.context), planned.size));
         self.result
             .agreement
             .sort_by_key(|row| (context(&row.context), row.size, row.row.clone(), row.arm.clone(), row.launch));
@@ -346,13 +419,14 @@ impl Run<'_> {
         self.keeper.keep(self.result, &self.samples[new..])
     }
 
-    /// How often and how long, from what the pilot found.
-    fn schedule(&self, report: &CellReport) -> Schedule {
+    /// What is to be timed at a cell and what a launch costs without what comes before and after timing, from the samples
+    /// of the pilot and nothing else: it comes out the same whenever it is asked for.
+    fn costs(&self, pilot: &[Sample]) -> (Cost, Vec<Pair>, Vec<(Row, ArmPlan)>) {
         let plan = &self.protocol.plan;
         let (slot_ns_, rewarm_ns) = (plan.slot_ms * MS, plan.rewarm_ms * MS);
         let call = |row: Row, arm: Arm| -> Option<ArmCost> {
             let of = |sample: &&Sample| sample.phase == "pilot" && sample.row == row.name() && sample.arm == arm.name();
-            let calls: Vec<f64> = report.samples.iter().filter(of).map(slot_ns).collect();
+            let calls: Vec<f64> = pilot.iter().filter(of).map(slot_ns).collect();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time, far below 2^53 ns")]
             median(&calls).map(|ns| ArmCost { call_ns: ns as u64 })
         };
@@ -366,7 +440,7 @@ impl Run<'_> {
             }
         };
         for row in [Row::Resident, Row::OneShot] {
-            let of_row: Vec<&Sample> = report.samples.iter().filter(|sample| sample.row == row.name()).collect();
+            let of_row: Vec<&Sample> = pilot.iter().filter(|sample| sample.row == row.name()).collect();
             let best = if baseline(&of_row) == Arm::Simd1t.name() { Arm::Simd1t } else { Arm::Simd };
             let (first, second) = if self.null() { (Arm::Simd, Arm::SimdAgain) } else { (best, Arm::Gpu) };
             if let (Some(a), Some(b)) = (call(row, first), call(row, second)) {
@@ -381,9 +455,16 @@ impl Run<'_> {
                 alone(&mut cost, row, Arm::Simd1t, true);
             }
         }
-        for row in [Row::KernelOnly, Row::Upload, Row::Download, Row::Floor] {
+        for row in PARTS {
             alone(&mut cost, row, Arm::Gpu, false);
         }
+        (cost, pairs, singles)
+    }
+
+    /// How often and how long, from what the pilot found.
+    fn schedule(&self, report: &CellReport) -> Schedule {
+        let plan = &self.protocol.plan;
+        let (mut cost, pairs, singles) = self.costs(&report.samples);
         let paired = !pairs.is_empty();
         let budget_ns = self.result.protocol.max_seconds_per_size.saturating_mul(1_000 * MS);
         // Comparing every ring input is dear where the reference is: then only the first launch does it, and the others
@@ -391,7 +472,8 @@ impl Run<'_> {
         let ring = u64::from(self.protocol.inputs.ring);
         let all_checks = 2 * ring * report.check_ns <= budget_ns / 4 / u64::from(plan.launches);
         let per_launch = if all_checks { ring } else { 1 };
-        cost.fixed_ns = report.prepare_ns + 2 * per_launch * report.check_ns;
+        let idle_ns = if report.rows.iter().any(|row| row.row == "idle_start") { IDLE_NS } else { 0 };
+        cost.fixed_ns = report.prepare_ns + 2 * per_launch * report.check_ns + idle_ns;
         let (launches, blocks, slots) = if paired {
             let (launches, blocks) = cost.fit_pairs(plan.launches, plan.blocks, budget_ns);
             (launches, blocks, 2 * blocks)

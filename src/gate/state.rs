@@ -11,7 +11,7 @@ struct CpuTime {
     steal: u64,
 }
 
-/// Watches the machine from its creation to [`finish`](Self::finish).
+/// Watches the machine from its creation on.
 pub struct Watch {
     load1: Option<f64>,
     before: Option<CpuTime>,
@@ -24,8 +24,8 @@ impl Watch {
         Self { load1: load(), before: read("/proc/stat").and_then(|text| cpu_time(&text)), own_before: own_time() }
     }
 
-    /// What happened since. The canary's fields are left to the caller.
-    pub fn finish(self, launch: u32) -> LaunchState {
+    /// What happened so far. The canary's fields are left to the caller.
+    pub fn so_far(&self, launch: u32) -> LaunchState {
         let after = read("/proc/stat").and_then(|text| cpu_time(&text));
         let spent = self.before.zip(after).map(|(before, after)| CpuTime {
             total: after.total.saturating_sub(before.total),

@@ -2,7 +2,10 @@
 
 use super::evaluate::evaluate;
 use crate::results::schema::{ResultFile, Sample};
+use crate::results::{hex, samples::to_csv};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 
 /// What was recomputed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub fn verify(result: &ResultFile, samples: &[Sample]) -> Result<Verified, Diffe
             recorded: result.samples.rows.to_string(),
         });
     }
+    kept_as_it_was(result, samples)?;
+    measured_once(samples)?;
     let mut again = result.clone();
     evaluate(&mut again, samples);
     let mut values = 0;
@@ -55,6 +60,42 @@ pub fn verify(result: &ResultFile, samples: &[Sample]) -> Result<Verified, Diffe
         compare(place, &recomputed, &recorded, &mut values)?;
     }
     Ok(Verified { rows: result.rows.len(), gates: result.gates.len(), values, samples: samples.len() })
+}
+
+/// What a resumed run had before is still there, byte for byte, at the start of the samples.
+fn kept_as_it_was(result: &ResultFile, samples: &[Sample]) -> Result<(), Difference> {
+    for (index, resumed) in result.run.resumed.iter().enumerate() {
+        let before = usize::try_from(resumed.samples).ok().and_then(|count| samples.get(..count));
+        let recomputed = match before {
+            // Without a sample there was a header, which says nothing.
+            Some([]) => continue,
+            Some(before) => {
+                to_csv(before, true).map_or_else(|error| error.to_string(), |csv| hex(&Sha256::digest(csv)))
+            }
+            None => format!("{} samples in all", samples.len()),
+        };
+        if recomputed != resumed.sha256 {
+            let (place, recorded) = (format!("run.resumed[{index}].sha256"), resumed.sha256.clone());
+            return Err(Difference { place, recomputed, recorded });
+        }
+    }
+    Ok(())
+}
+
+/// No slot is there twice: a size that was finished is never measured again in the same run.
+fn measured_once(samples: &[Sample]) -> Result<(), Difference> {
+    let mut seen = BTreeSet::new();
+    for slot in samples.iter().filter(|sample| sample.phase == "slot") {
+        let place = (slot.launch, slot.context, slot.size, &slot.row, &slot.arm, slot.block, slot.pos);
+        if !seen.insert(place) {
+            let Sample { launch, context, size, row, arm, block, pos, .. } = slot;
+            let place =
+                format!("launch {launch}, context {context}, size {size}, {row}, {arm}, slot {pos} of block {block}");
+            let (recomputed, recorded) = ("two measurements".into(), "one".into());
+            return Err(Difference { place, recomputed, recorded });
+        }
+    }
+    Ok(())
 }
 
 fn compare(place: &str, recomputed: &Value, recorded: &Value, values: &mut usize) -> Result<(), Difference> {

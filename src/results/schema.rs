@@ -1,4 +1,5 @@
-//! The result file, `lodestar.result/1.0.0`.
+//! The result file, `lodestar.result/1.1.0`. It adds `planned` and `run.resumed` to 1.0.0, both of them optional, so that
+//! files of 1.0.0 are read as they are.
 //!
 //! Durations are integers of nanoseconds in fields that end in `_ns`; sizes are integers of bytes in fields that end in
 //! `_bytes`. No units inside values, no formatted numbers, no NaN or infinity: what is not known is `null`, and a
@@ -11,13 +12,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The schema this build writes.
-pub const SCHEMA: &str = "lodestar.result/1.0.0";
+pub const SCHEMA: &str = "lodestar.result/1.1.0";
+
+/// The schemas this build reads.
+pub const READ: [&str; 2] = ["lodestar.result/1.0.0", SCHEMA];
 
 /// One run of one kernel's gate on one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResultFile {
-    /// Always [`SCHEMA`].
+    /// [`SCHEMA`] when it was written, one of [`READ`] when it is read.
     pub schema: String,
     /// The kernel's id.
     pub kernel: String,
@@ -29,7 +33,10 @@ pub struct ResultFile {
     pub code: Code,
     /// On which machine.
     pub machine: Machine,
-    /// The machine's state, one entry per launch.
+    /// What the pilot planned for each size, in the order of `rows`; from 1.1.0 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub planned: Vec<PlannedCell>,
+    /// The machine's state, one entry per process: a launch that was interrupted and resumed has one for each of its parts.
     pub state: Vec<LaunchState>,
     /// Agreement of each arm with the reference, on every ring input, before and after timing.
     pub agreement: Vec<AgreementRow>,
@@ -63,8 +70,43 @@ pub struct Run {
     pub mode: Mode,
     /// How many looks at the data the plan allows (1, or 3 with `--extend`).
     pub looks: u32,
-    /// Whether every planned size was measured (Ctrl-C leaves `false`).
+    /// Whether every planned size was measured (an interrupted run that was never resumed leaves `false`).
     pub complete: bool,
+    /// Every time that it was resumed after an interruption, in order; from 1.1.0 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<Resumed>,
+}
+
+/// One resumption: what was there is kept, what was missing is measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resumed {
+    /// When it was last saved before: RFC 3339, UTC, whole seconds.
+    pub interrupted_utc: String,
+    /// When the run went on: RFC 3339, UTC, whole seconds.
+    pub resumed_utc: String,
+    /// How many samples were there; they are the first of the samples file, unchanged.
+    pub samples: u64,
+    /// SHA-256 of the samples file as it was.
+    pub sha256: String,
+}
+
+/// What the pilot planned for one size of one context, fixed before the first slot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedCell {
+    /// Size.
+    pub size: u64,
+    /// Context.
+    pub context: BTreeMap<String, u64>,
+    /// Launches that visit it.
+    pub launches: u32,
+    /// Blocks of paired arms in each.
+    pub blocks: u32,
+    /// Slots of arms alone in each.
+    pub slots: u32,
+    /// Whether each launch compares every ring input with the reference, or after the first launch one in turn.
+    pub every_input: bool,
 }
 
 /// Kind of run.
@@ -233,7 +275,8 @@ pub struct TimingRow {
     pub context: BTreeMap<String, u64>,
     /// `simd`, `simd_1t`, `gpu` or `simd_again`.
     pub arm: String,
-    /// `resident`, `one_shot`, `kernel_only`, `upload`, `download`, `floor`, `cold_init`, `cold_pipeline`, `cold_first_call`.
+    /// `resident`, `one_shot`, `kernel_only`, `upload`, `download`, `floor`, `e2e_fresh`, `idle_start`, `cold_init`,
+    /// `cold_pipeline`, `cold_first_call`.
     pub row: String,
     /// Threads of a CPU arm.
     pub threads: Option<u32>,

@@ -1,9 +1,11 @@
 //! Where results are kept: `results/<machine_id>/<kernel>/<utc>-<commit8>-<run8>.json` and `.samples.csv` beside it.
 //!
 //! Files never change. While a run goes on, both have `.partial` names and are brought up to date after every size, so
-//! that a crash loses at most the size in progress; the next run on this folder takes such files in as they are.
+//! that a crash or an interrupt loses at most the size in progress. Such a run can be [resumed](Writer::resume); the next
+//! one of the same kernel on the same machine that does not resume it [takes it in](recover) as it is, so that it cannot
+//! be forgotten.
 
-use super::schema::{ResultFile, SCHEMA, Sample};
+use super::schema::{READ, ResultFile, Sample};
 use super::{hex, ledger, samples};
 use crate::atomic_file::AtomicFile;
 use crate::error::Error;
@@ -37,8 +39,8 @@ pub fn load(path: &Path) -> Result<ResultFile, Error> {
         )
     };
     let version: Version = serde_json::from_slice(&bytes).map_err(malformed)?;
-    if version.schema != SCHEMA {
-        return Err(Error::format(path, "schema", SCHEMA, version.schema));
+    if !READ.contains(&version.schema.as_str()) {
+        return Err(Error::format(path, "schema", READ.join(" or "), version.schema));
     }
     serde_json::from_slice(&bytes).map_err(malformed)
 }
@@ -115,6 +117,37 @@ impl Writer {
         let end = header.iter().position(|byte| *byte == b'\n').map_or(header.len(), |at| at + 1);
         writer.write_samples(&header[..end])?;
         Ok(writer)
+    }
+
+    /// Goes on with an [unfinished](unfinished) run: the result, and the samples it was saved with. What was written after
+    /// that is dropped; the size it belongs to was never finished.
+    ///
+    /// # Errors
+    /// [`Error::File`], or [`Error::Format`] where one of the two files is damaged; they are left as they are then.
+    pub fn resume(results: &Path, partial: &Path) -> Result<(Self, ResultFile, Vec<Sample>), Error> {
+        let name = partial.file_name().unwrap_or_default().to_string_lossy();
+        let stem = name.strip_suffix(PARTIAL).and_then(|name| name.strip_suffix(JSON));
+        let (Some(stem), Some(folder)) = (stem, partial.parent()) else {
+            return Err(Error::argument("unfinished run", format!("a name that ends in {JSON}{PARTIAL}"), name));
+        };
+        let result = load(partial)?;
+        let path = folder.join(format!("{stem}{CSV}{PARTIAL}"));
+        let (file, bytes) = cut_samples(&path, &result)?;
+        let kept = samples::parse(&path, &bytes)?;
+        let writer = Self {
+            results: results.to_owned(),
+            folder: folder.to_owned(),
+            stem: stem.to_owned(),
+            samples: file,
+            hash: Sha256::new_with_prefix(&bytes),
+            rows: result.samples.rows,
+        };
+        Ok((writer, result, kept))
+    }
+
+    /// Leaves what was saved for a later [`resume`](Self::resume). Returns the path of the unfinished result.
+    pub fn leave(self) -> PathBuf {
+        self.path(&format!("{JSON}{PARTIAL}"))
     }
 
     fn path(&self, suffix: &str) -> PathBuf {
@@ -198,40 +231,67 @@ fn publish(results: &Path, folder: &Path, stem: &str, utc: &str) -> Result<PathB
     Ok(path)
 }
 
-/// Takes in results that a crash left unfinished: sizes that were finished stay, as a run that is not complete. Returns
-/// the paths of the results. To be called while holding the [`Lock`].
+/// Unfinished runs of a kernel on a machine, sorted by name, which begins with their time: the results, whose samples lie
+/// beside them. While holding the [`Lock`] none of them is still going on.
+///
+/// # Errors
+/// [`Error::File`] for a folder that cannot be read.
+pub fn unfinished(results: &Path, machine_id: &str, kernel: &str) -> Result<Vec<PathBuf>, Error> {
+    let folder = results.join(machine_id).join(kernel);
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::file(&folder, error)),
+    };
+    let suffix = format!("{JSON}{PARTIAL}");
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| Error::file(&folder, error))?.path();
+        // Hidden ones are those of `AtomicFile`, which were never whole.
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.ends_with(&suffix) && !name.starts_with('.') {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Takes in the unfinished runs of a kernel on a machine that nobody resumes: sizes that were finished stay, as a run
+/// that is not complete. Returns the paths of the results. To be called while holding the [`Lock`].
 ///
 /// # Errors
 /// [`Error::File`], or [`Error::Format`] for a partial file that is damaged.
-pub fn recover(results: &Path) -> Result<Vec<PathBuf>, Error> {
+pub fn recover(results: &Path, machine_id: &str, kernel: &str) -> Result<Vec<PathBuf>, Error> {
     let mut recovered = Vec::new();
-    if !results.exists() {
-        return Ok(recovered);
-    }
-    let suffix = format!("{JSON}{PARTIAL}");
-    for entry in walkdir::WalkDir::new(results).min_depth(3).max_depth(3).sort_by_file_name().into_iter().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let (Some(stem), Some(folder)) = (name.strip_suffix(&suffix), entry.path().parent()) else { continue };
-        let result = load(entry.path())?;
-        cut_samples(&folder.join(format!("{stem}{CSV}{PARTIAL}")), &result)?;
-        recovered.push(publish(results, folder, stem, &result.run.ended_utc)?);
+    for partial in unfinished(results, machine_id, kernel)? {
+        let (writer, result, _) = Writer::resume(results, &partial)?;
+        recovered.push(publish(results, &writer.folder, &writer.stem, &result.run.ended_utc)?);
     }
     Ok(recovered)
 }
 
-/// Samples are written before the result that speaks of them, so there may be more than it knows.
-fn cut_samples(path: &Path, result: &ResultFile) -> Result<(), Error> {
+/// Samples are written before the result that speaks of them, so there may be more than it knows: those are cut off. The
+/// file, at its end, and what it holds.
+fn cut_samples(path: &Path, result: &ResultFile) -> Result<(File, Vec<u8>), Error> {
     let mut file = File::options().read(true).write(true).open(path).map_err(|error| Error::file(path, error))?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|error| Error::file(path, error))?;
     let lines = usize::try_from(result.samples.rows).unwrap_or(usize::MAX).saturating_add(1);
-    let end = bytes.split_inclusive(|byte| *byte == b'\n').take(lines).map(<[u8]>::len).sum::<usize>();
-    let found = hex(&Sha256::digest(&bytes[..end]));
+    let whole = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let (found, end) = whole.take(lines).fold((0, 0), |(count, end), line| (count + 1, end + line.len()));
+    if found < lines {
+        let expected = format!("{} samples after a header", result.samples.rows);
+        return Err(Error::format(path, format!("line {}", found + 1), expected, "the end of the file"));
+    }
+    bytes.truncate(end);
+    let found = hex(&Sha256::digest(&bytes));
     if found != result.samples.sha256 {
         return Err(Error::format(path, "checksum", &result.samples.sha256, found));
     }
     let cut = file.set_len(end as u64).and_then(|()| file.seek(std::io::SeekFrom::End(0)));
-    cut.and_then(|_| file.sync_all()).map_err(|error| Error::file(path, error))
+    cut.and_then(|_| file.sync_all()).map_err(|error| Error::file(path, error))?;
+    Ok((file, bytes))
 }
 
 /// One gate at a time per machine: two would measure each other.

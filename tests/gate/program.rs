@@ -1,7 +1,9 @@
 //! The gate as a program: what it prints, what it leaves behind, how it exits.
 
 use assert_cmd::Command;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 const TINY: &str = r#"
 version = 1
@@ -113,7 +115,7 @@ fn a_run_leaves_a_result_that_verifies_and_a_changed_one_does_not() {
     let files = lodestar::results::ledger::result_files(&folder.path().join("results")).unwrap();
     let [(relative, path)] = &files[..] else { panic!("one result: {files:?}") };
     assert!(relative.contains("/cosine/"));
-    let leftovers = walkdir(path.parent().unwrap()).into_iter().filter(|name| name.ends_with(".partial")).count();
+    let leftovers = names(path.parent().unwrap()).into_iter().filter(|name| name.ends_with(".partial")).count();
     assert_eq!(leftovers, 0);
     assert_eq!(lodestar::results::ledger::check(&folder.path().join("results")).unwrap(), []);
     let text = std::fs::read_to_string(path).unwrap();
@@ -129,7 +131,141 @@ fn a_run_leaves_a_result_that_verifies_and_a_changed_one_does_not() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("checksum: expected "));
 }
 
-fn walkdir(folder: &Path) -> Vec<String> {
+fn names(folder: &Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     names.map(|name| name.to_string_lossy().into_owned()).collect()
+}
+
+/// Diagnostic rows of the GPU in what a run on a software adapter prints and writes: none, by name or by arm.
+#[test]
+fn a_software_adapter_leaves_no_diagnostic_row_in_any_output() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.toml"), TINY).unwrap();
+    let mut command = lodestar(folder.path());
+    let output =
+        command.args(["gate", "cosine", "--sizes", "p.toml", "--device", "software", "--json"]).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let files = lodestar::results::ledger::result_files(&folder.path().join("results")).unwrap();
+    let Some((_, path)) = files.first() else {
+        assert!(std::env::var("LODESTAR_GPU").as_deref() != Ok("require"), "{errors}");
+        assert!(errors.contains("adapter"), "{errors}");
+        return;
+    };
+    let result = lodestar::results::load(path).unwrap();
+    assert!(result.machine.adapter.as_ref().unwrap().software);
+    let samples = std::fs::read_to_string(path.with_file_name(&result.samples.path)).unwrap();
+    let texts = [String::from_utf8(output.stdout).unwrap(), errors, std::fs::read_to_string(path).unwrap(), samples];
+    assert!(texts[0].contains("\"resident\"") && texts[3].contains(",resident,simd,"), "there is something to look at");
+    for name in crate::diagnostics::ROWS {
+        assert!(texts.iter().all(|text| !text.contains(name)), "{name}");
+    }
+    assert!(!texts[3].contains(",gpu,"));
+    for row in result.rows.iter().filter(|row| row.arm == "gpu") {
+        let times = [row.median_ns, row.p25_ns, row.p75_ns, row.min_ns, row.max_ns];
+        assert_eq!(times, [None; 5], "{row:?}");
+        assert_eq!((row.upload_path.as_deref(), row.wait.as_deref()), (Some("staging_ring"), Some("poll_wait")));
+    }
+}
+
+fn gate(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = lodestar(folder);
+    let output =
+        command.args(["gate", "cosine", "--sizes", "p.toml", "--device", "cpu"]).args(arguments).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), errors.lines().last().unwrap_or_default().to_owned())
+}
+
+/// The two partial files of a run that was killed after its first size and before its last one: result and samples.
+fn killed(folder: &Path) -> (PathBuf, PathBuf) {
+    std::fs::write(folder.join("p.toml"), TINY.replace("[100, 300]", "[100, 300, 900, 2_700]")).unwrap();
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("lodestar"));
+    command.current_dir(folder).env("TMPDIR", folder).env_remove("LODESTAR_SIMD");
+    command.args(["gate", "cosine", "--sizes", "p.toml", "--device", "cpu"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let json = loop {
+        let all = walkdir::WalkDir::new(folder).into_iter().flatten().map(walkdir::DirEntry::into_path);
+        let visible = |path: &PathBuf| !path.file_name().unwrap().to_string_lossy().starts_with('.');
+        let mut partial = all.filter(|path| path.to_string_lossy().ends_with(".json.partial")).filter(visible);
+        if let Some(path) = partial.next() {
+            break path;
+        }
+        assert!(child.try_wait().unwrap().is_none(), "it ended before anybody could kill it");
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    // The hard way, and no time to tidy up.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let samples = json.to_string_lossy().replace(".json.partial", ".samples.csv.partial").into();
+    (json, samples)
+}
+
+#[test]
+fn a_killed_run_goes_on_where_it_was_and_only_as_it_began() {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, csv) = killed(folder.path());
+    let began = lodestar::results::load(&json).unwrap();
+    assert!((1..4).contains(&began.planned.len()), "{} of 4 sizes", began.planned.len());
+    let kept = [std::fs::read(&json).unwrap(), std::fs::read(&csv).unwrap()];
+    let untouched = |message: &str| {
+        assert_eq!([std::fs::read(&json).unwrap(), std::fs::read(&csv).unwrap()], kept, "{message}");
+    };
+    let refused = |arguments: &[&str], wanted: &str| {
+        let (code, message) = gate(folder.path(), arguments);
+        assert_eq!(code, Some(2), "{message}");
+        assert!(message.starts_with("lodestar: gate --resume: results") && message.contains(wanted), "{message}");
+        untouched(&message);
+    };
+    refused(&["--resume", "--quick"], ".json.partial: run.mode: expected \"full\", as it began, found \"quick\"");
+    refused(&["--resume", "--extend"], ": run.looks: expected 1, as it began, found 3");
+    let protocol = std::fs::read_to_string(folder.path().join("p.toml")).unwrap();
+    std::fs::write(folder.path().join("p.toml"), protocol.replace("gate = 5.0", "gate = 4.0")).unwrap();
+    refused(&["--resume"], &format!(": protocol.sha256: expected \"{}\"", began.protocol.sha256));
+    std::fs::write(folder.path().join("p.toml"), &protocol).unwrap();
+    std::fs::write(&csv, &kept[1][..kept[1].len() / 3]).unwrap();
+    let (code, message) = gate(folder.path(), &["--resume"]);
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains(".samples.csv.partial: line ") && message.contains("the end of the file"), "{message}");
+    assert_eq!(std::fs::read(&csv).unwrap(), kept[1][..kept[1].len() / 3]);
+    std::fs::write(&csv, &kept[1]).unwrap();
+
+    let (code, message) = gate(folder.path(), &["--resume"]);
+    assert_eq!(code, Some(if cfg!(debug_assertions) { 4 } else { 5 }), "{message}");
+    let files = lodestar::results::ledger::result_files(&folder.path().join("results")).unwrap();
+    let [(_, path)] = &files[..] else { panic!("one result: {files:?}") };
+    assert_eq!(names(path.parent().unwrap()).len(), 2, "no partial file stays");
+    assert_eq!(lodestar::results::ledger::check(&folder.path().join("results")).unwrap(), []);
+    lodestar(folder.path()).arg("verify").arg(path).assert().success();
+    let result = lodestar::results::load(path).unwrap();
+    assert_eq!((&result.run.id, &result.run.started_utc), (&began.run.id, &began.run.started_utc));
+    assert!(result.run.complete && result.planned.len() == 4 && result.run.resumed.len() == 1);
+    let samples = std::fs::read(path.with_file_name(&result.samples.path)).unwrap();
+    let finished =
+        kept[1].split_inclusive(|byte| *byte == b'\n').take(1 + usize::try_from(began.samples.rows).unwrap());
+    let finished: Vec<u8> = finished.flatten().copied().collect();
+    assert!(samples.starts_with(&finished), "what was finished is as it was, byte for byte");
+    assert!(began.agreement.iter().all(|row| result.agreement.contains(row)));
+
+    let (code, message) = gate(folder.path(), &["--resume"]);
+    assert_eq!(code, Some(2));
+    assert!(message.ends_with("expected an unfinished run, found none"), "a finished run is not resumed: {message}");
+}
+
+#[test]
+fn a_killed_run_that_nobody_resumes_is_recorded_by_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, _) = killed(folder.path());
+    let (_, message) = gate(folder.path(), &["--null"]);
+    assert!(!json.exists(), "{message}");
+    let results = folder.path().join("results");
+    let all = lodestar::results::load_all(&results).unwrap();
+    assert_eq!(all.iter().map(|(_, result)| result.run.complete).collect::<Vec<_>>(), [false, true], "{message}");
+    assert_eq!(lodestar::results::ledger::check(&results).unwrap(), []);
+    assert_eq!(gate(folder.path(), &["--resume"]).0, Some(2));
+}
+
+#[test]
+fn nothing_to_resume_is_one_line_and_leaves_nothing() {
+    let message = refused(TINY, &["--resume"]);
+    assert!(message.starts_with("lodestar: gate --resume: results"), "{message}");
+    assert!(message.ends_with("cosine: expected an unfinished run, found none"), "{message}");
 }

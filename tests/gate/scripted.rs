@@ -3,16 +3,17 @@
 use lodestar::error::Error;
 use lodestar::gate::canary::Canary;
 use lodestar::gate::clock::{Clock, ScriptedClock};
-use lodestar::gate::launch::{self, Event, Stage};
+use lodestar::gate::launch::{self, Event, OpenDevice, Stage};
 use lodestar::gate::plan::LaunchPlan;
 use lodestar::gate::protocol::{self, Protocol};
 use lodestar::gate::run::{Ended, Keeper, Launcher, Settings, measure};
 use lodestar::kernels::{Agreement, Axes, Case, Footprint, Kernel, Mismatch, Platform, Prepared, Row, Variant, Work};
 use lodestar::machine::{Adapter, Ceilings, Cpu, Machine};
 use lodestar::results::schema::{
-    Code, KernelVerdict, LaunchState, Mode, ResultFile, Run, SCHEMA, Sample, Samples, Verdict,
+    Code, KernelVerdict, LaunchState, Mode, ResultFile, Resumed, Run, SCHEMA, Sample, Samples, Verdict,
 };
 use lodestar::simd::Level;
+use sha2::Digest;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -81,6 +82,9 @@ pub(crate) struct State {
     after_edge: bool,
     last: Option<Variant>,
     launches: u32,
+    /// Whether the device's pipelines are there, and what making them took so far.
+    compiled: bool,
+    compile_ns: u64,
 }
 
 pub(crate) struct Scripted {
@@ -101,6 +105,8 @@ impl Scripted {
             after_edge: false,
             last: None,
             launches: 0,
+            compiled: false,
+            compile_ns: 0,
         };
         Self { clock: Arc::default(), script, state: Arc::new(Mutex::new(state)) }
     }
@@ -132,6 +138,10 @@ impl Kernel for Scripted {
         state.started_ns = self.clock.now_ns();
         state.launches += 1;
         self.clock.advance_ns(1_000_000);
+        if !state.compiled {
+            state.compiled = true;
+            state.compile_ns += COMPILE_NS;
+        }
         let scale = case.size as f64 / 1000.0;
         Ok(Box::new(Running { clock: self.clock.clone(), script: self.script, state: self.state.clone(), scale }))
     }
@@ -173,7 +183,7 @@ impl Prepared for Running {
         vec![Variant::Simd { threads: THREADS }, Variant::Gpu]
     }
     fn has_row(&self, variant: Variant, row: Row) -> bool {
-        matches!(row, Row::Resident) || (row == Row::Upload && variant == Variant::Gpu)
+        matches!(row, Row::Resident) || (matches!(row, Row::Upload | Row::E2eFresh) && variant == Variant::Gpu)
     }
     fn run(&mut self, variant: Variant, _: Row, _: usize) -> Result<Option<u64>, Error> {
         let state = &mut *self.state.lock().unwrap();
@@ -229,6 +239,33 @@ impl Canary for ScriptedCanary {
     }
 }
 
+/// A device whose pipelines take [`COMPILE_NS`] when they are not there.
+struct ScriptedDevice {
+    adapter: Adapter,
+    state: Arc<Mutex<State>>,
+}
+
+/// Of a cell.
+pub(crate) const COMPILE_NS: u64 = 40_000_000;
+
+impl OpenDevice for ScriptedDevice {
+    fn adapter(&self) -> &Adapter {
+        &self.adapter
+    }
+    fn upload_path(&self) -> &str {
+        "scripted_path"
+    }
+    fn wait_strategy(&self) -> &str {
+        "scripted_wait"
+    }
+    fn compile_ns(&self) -> u64 {
+        self.state.lock().unwrap().compile_ns
+    }
+    fn forget_pipelines(&self) {
+        self.state.lock().unwrap().compiled = false;
+    }
+}
+
 pub(crate) struct InProcess<'a> {
     pub(crate) kernel: &'a Scripted,
     pub(crate) adapter: Option<Adapter>,
@@ -249,10 +286,11 @@ impl Launcher for InProcess<'_> {
         };
         // Each launch is a new process: its clock starts at zero, but a scripted one may as well go on.
         let canary = ScriptedCanary(self.kernel.clock.clone(), self.kernel.state.clone());
+        let device = self.adapter.clone().map(|adapter| ScriptedDevice { adapter, state: self.kernel.state.clone() });
         let stage = Stage {
             kernel: self.kernel,
             platform: &platform,
-            adapter: self.adapter.as_ref(),
+            device: device.as_ref().map(|device| device as &dyn OpenDevice),
             clock: &*self.kernel.clock,
             canary: &canary,
         };
@@ -263,6 +301,10 @@ impl Launcher for InProcess<'_> {
         // Stopping is an error inside of the launch, as it is for a process that is killed.
         let stopped = Cell::new(false);
         let ended = launch::run(plan, &stage, &mut |event| {
+            if matches!(event, Event::Cell(_)) && report(Event::State(Box::new(quiet_state(plan.launch))))?.is_break() {
+                stopped.set(true);
+                return Err(Error::argument("stop", "", ""));
+            }
             let stop = report(event)?.is_break();
             stopped.set(stop);
             if stop { Err(Error::argument("stop", "", "")) } else { Ok(()) }
@@ -339,6 +381,7 @@ pub(crate) fn header(protocol: &Protocol, mode: Mode, adapter: Option<Adapter>, 
             mode,
             looks: 1,
             complete: false,
+            resumed: vec![],
         },
         protocol: protocol.record("0".repeat(64).as_str(), protocol.plan.max_seconds_per_size),
         code: Code {
@@ -374,6 +417,7 @@ pub(crate) fn header(protocol: &Protocol, mode: Mode, adapter: Option<Adapter>, 
             adapter,
             ceilings: Ceilings::default(),
         },
+        planned: vec![],
         state: vec![],
         agreement: vec![],
         rows: vec![],
@@ -440,6 +484,11 @@ impl Setup<'_> {
     }
 
     pub(crate) fn run(&self) -> Outcome {
+        self.go_on(None)
+    }
+
+    /// From what an interrupted run left, or from nothing.
+    pub(crate) fn go_on(&self, left: Option<(ResultFile, Vec<Sample>)>) -> Outcome {
         let kernel = Scripted::new(self.script, self.seed);
         let mut protocol = protocol(&kernel, self.text);
         if self.mode == Mode::Null {
@@ -451,13 +500,28 @@ impl Setup<'_> {
         let mut result = header(&protocol, self.mode, self.adapter.clone(), self.seed);
         result.run.looks = self.looks;
         result.code.profile = self.profile.into();
-        let mut keeper = Memory { stop_after: self.stop_after, ..Memory::default() };
+        let mut before = Vec::new();
+        if let Some((left, samples)) = left {
+            (result, before) = (left, samples);
+            result.run.resumed.push(Resumed {
+                interrupted_utc: result.run.ended_utc.clone(),
+                resumed_utc: "2026-01-01T01:00:00Z".into(),
+                samples: before.len() as u64,
+                sha256: sha256(&before),
+            });
+        }
+        let mut keeper = Memory { samples: before.clone(), stop_after: self.stop_after, ..Memory::default() };
         let stop = keeper.stop.clone();
         let mut launcher = InProcess { kernel: &kernel, adapter: self.adapter.clone() };
         let settings = Settings { device: "auto".into(), threads: THREADS };
-        let ended = measure(&protocol, &settings, &mut result, &mut launcher, &mut keeper, &|| stop.get());
+        let ended = measure(&protocol, &settings, &mut result, before, &mut launcher, &mut keeper, &|| stop.get());
         Outcome { result, samples: keeper.samples, ended }
     }
+}
+
+fn sha256(samples: &[Sample]) -> String {
+    let csv = lodestar::results::samples::to_csv(samples, true).unwrap();
+    lodestar::results::hex(&sha2::Sha256::digest(csv))
 }
 
 /// The protocol with one size, for tests that run many times.

@@ -78,6 +78,7 @@ pub(super) fn result(
             mode,
             looks: if extend { 3 } else { 1 },
             complete: false,
+            resumed: Vec::new(),
         },
         protocol: protocol.record(&generator_hash, max_seconds_per_size),
         code: Code {
@@ -93,6 +94,7 @@ pub(super) fn result(
             baseline_hash: fingerprint(kernel.cpu_sources()),
         },
         machine,
+        planned: Vec::new(),
         state: Vec::new(),
         agreement: Vec::new(),
         rows: Vec::new(),
