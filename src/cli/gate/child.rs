@@ -117,6 +117,8 @@ impl OpenDevice for Opened {
     }
 
     fn forget_pipelines(&self) {
+        // Its first use compiles a probe, which is none of the kernel's pipelines.
+        self.device.timestamps_hold();
         self.device.forget_pipelines();
     }
 }
