@@ -192,6 +192,7 @@ impl Fixture {
 
     fn rows(&self) -> Vec<TimingRow> {
         let mut rows = Vec::new();
+        let first = cells()[0].clone();
         for (context, size) in cells() {
             let (cpu, gpu) = self.times(&context, size);
             let queries = context["queries"];
@@ -233,6 +234,13 @@ impl Fixture {
                 push("gpu", "upload", None, gpu_ns(gpu * 0.15));
                 push("gpu", "download", None, gpu_ns(gpu * 0.05));
                 push("gpu", "floor", None, gpu_ns(31_000.0));
+                push("gpu", "e2e_fresh", None, gpu_ns(gpu * 1.4));
+                push("gpu", "idle_start", None, gpu_ns(gpu * 2.2));
+                push("gpu", "cold_pipeline", None, gpu_ns(40_000_000.0));
+                push("gpu", "cold_first_call", None, gpu_ns(gpu * 5.0));
+                if (&context, size) == (&first.0, first.1) {
+                    push("gpu", "cold_init", None, gpu_ns(150_000_000.0));
+                }
             }
         }
         rows

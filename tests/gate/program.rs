@@ -2,7 +2,7 @@
 
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 const TINY: &str = r#"
@@ -175,8 +175,9 @@ fn gate(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), errors.lines().last().unwrap_or_default().to_owned())
 }
 
-/// The two partial files of a run that was killed after its first size and before its last one: result and samples.
-fn killed(folder: &Path) -> (PathBuf, PathBuf) {
+/// The two partial files of a run that was stopped after its first size and before its last one, result and samples; and
+/// its exit code.
+fn stopped(folder: &Path, stop: impl FnOnce(&mut Child)) -> (PathBuf, PathBuf, Option<i32>) {
     std::fs::write(folder.join("p.toml"), TINY.replace("[100, 300]", "[100, 300, 900, 2_700]")).unwrap();
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("lodestar"));
     command.current_dir(folder).env("TMPDIR", folder).env_remove("LODESTAR_SIMD");
@@ -192,17 +193,43 @@ fn killed(folder: &Path) -> (PathBuf, PathBuf) {
         assert!(child.try_wait().unwrap().is_none(), "it ended before anybody could kill it");
         std::thread::sleep(Duration::from_millis(2));
     };
-    // The hard way, and no time to tidy up.
-    child.kill().unwrap();
-    child.wait().unwrap();
+    stop(&mut child);
+    let code = child.wait().unwrap().code();
     let samples = json.to_string_lossy().replace(".json.partial", ".samples.csv.partial").into();
-    (json, samples)
+    (json, samples, code)
+}
+
+/// The hard way, and no time to tidy up.
+fn kill(child: &mut Child) {
+    child.kill().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_what_is_finished_to_be_resumed_and_nothing_in_the_ledger_yet() {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, _, code) = stopped(folder.path(), |child| {
+        let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    });
+    assert_eq!(code, Some(130));
+    let left = lodestar::results::load(&json).unwrap();
+    assert!(!left.run.complete && (1..4).contains(&left.planned.len()), "{} of 4 sizes", left.planned.len());
+    let results = folder.path().join("results");
+    assert_eq!(lodestar::results::load_all(&results).unwrap(), []);
+    let (_, message) = gate(folder.path(), &["--resume"]);
+    let all = lodestar::results::load_all(&results).unwrap();
+    assert_eq!(all.len(), 1, "{message}");
+    let run = &all[0].1.run;
+    assert_eq!((&run.id, run.complete, run.resumed.len()), (&left.run.id, true, 1));
+    assert_eq!(run.resumed[0].interrupted_utc, left.run.ended_utc);
+    assert_eq!(lodestar::results::ledger::check(&results).unwrap(), []);
 }
 
 #[test]
 fn a_killed_run_goes_on_where_it_was_and_only_as_it_began() {
     let folder = tempfile::tempdir().unwrap();
-    let (json, csv) = killed(folder.path());
+    let (json, csv, _) = stopped(folder.path(), kill);
     let began = lodestar::results::load(&json).unwrap();
     assert!((1..4).contains(&began.planned.len()), "{} of 4 sizes", began.planned.len());
     let kept = [std::fs::read(&json).unwrap(), std::fs::read(&csv).unwrap()];
@@ -253,7 +280,7 @@ fn a_killed_run_goes_on_where_it_was_and_only_as_it_began() {
 #[test]
 fn a_killed_run_that_nobody_resumes_is_recorded_by_the_next_one() {
     let folder = tempfile::tempdir().unwrap();
-    let (json, _) = killed(folder.path());
+    let (json, _, _) = stopped(folder.path(), kill);
     let (_, message) = gate(folder.path(), &["--null"]);
     assert!(!json.exists(), "{message}");
     let results = folder.path().join("results");

@@ -54,6 +54,7 @@ fn section(text: &mut Text, judgement: &Judgement<'_>, settings: &Settings) {
     }
     overview(text, sweep);
     where_the_time_goes(text, sweep);
+    outside_of_steady_state(text, sweep);
     for kind in chart::kinds(judgement) {
         let name = |theme: &str| format!("charts/{}", chart::file_name(judgement, kind, theme));
         text.line("");
@@ -193,6 +194,36 @@ fn where_the_time_goes(text: &mut Text, sweep: Sweep<'_>) {
         Nanos(rest),
         numbers::percent(rest as f64 / total as f64)
     ));
+}
+
+/// What a call costs that is not one of many, at the same place. None of it is in a ratio.
+fn outside_of_steady_state(text: &mut Text, sweep: Sweep<'_>) {
+    let deciding = sweep.deciding();
+    let Some(gate) = deciding.first() else { return };
+    let at = |row: &str| sweep.gpu(&gate.context, gate.size, row).and_then(|timing| timing.median_ns);
+    // The device is opened once for all sizes; the time stands with the first one.
+    let opened = || {
+        let rows = sweep.result.rows.iter().filter(|row| row.row == "cold_init" && sweep.has_gpu);
+        rows.filter_map(|row| row.median_ns).next()
+    };
+    let parts: Vec<_> = [
+        ("with its buffers allocated in the call", at("e2e_fresh")),
+        ("after half a second of rest", at("idle_start")),
+        ("as the first call of a process", at("cold_first_call")),
+        ("to compile the pipelines before it", at("cold_pipeline")),
+        ("to open the device before that", opened()),
+    ]
+    .into_iter()
+    .filter_map(|(words, ns)| ns.map(|ns| format!("{} {words}", Nanos(ns))))
+    .collect();
+    if !parts.is_empty() {
+        let (size, context) = (grouped(gate.size), sweep::label(&gate.context));
+        let axis = &sweep.result.protocol.size_axis;
+        text.paragraph(&format!(
+            "Outside of the steady state, at {size} {axis} and {context} on the GPU: {}. Not in any speed-up.",
+            parts.join(", ")
+        ));
+    }
 }
 
 /// Every size of one context.
