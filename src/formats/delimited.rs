@@ -3,12 +3,13 @@
 //! A first line without any number is a header. So is `0,1,2,...`, the names that pandas gives unnamed columns; the note
 //! says so.
 
-use super::text;
+use super::text::{self, quote};
 use crate::data::{Matrix, Rows};
 use crate::error::Error;
 use csv::ByteRecord;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// A matrix read from text.
 pub(super) struct Delimited {
@@ -18,6 +19,15 @@ pub(super) struct Delimited {
 
 /// Reads all of it; the note says what was assumed about its first line, where that is not plain.
 pub(super) fn open(path: &Path, delimiter: u8) -> Result<(Delimited, Option<String>), Error> {
+    let (matrix, note) = read(path, delimiter)?;
+    Ok((Delimited { path: text::named(path), matrix }, note))
+}
+
+/// As [`open`], with values of any type.
+pub(super) fn read<T: bytemuck::Pod + FromStr>(
+    path: &Path,
+    delimiter: u8,
+) -> Result<(Matrix<T>, Option<String>), Error> {
     let mut reader = text::open(path)?;
     let path = text::named(path);
     let mut table = Table { path: &path, line: 0, width: None, values: Vec::new() };
@@ -61,7 +71,7 @@ pub(super) fn open(path: &Path, delimiter: u8) -> Result<(Delimited, Option<Stri
     let Table { width, values, .. } = table;
     let cols = width.unwrap_or(0);
     let matrix = Matrix::new(values.len().checked_div(cols).unwrap_or(0), cols, values)?;
-    Ok((Delimited { path, matrix }, note))
+    Ok((matrix, note))
 }
 
 /// The fields of one line. The lines are told apart here and not by the csv reader, which does not count blank ones.
@@ -81,14 +91,14 @@ fn split(line: &[u8], delimiter: u8, record: &mut ByteRecord) {
     line.split(|&byte| byte == delimiter).for_each(|field| record.push_field(field));
 }
 
-struct Table<'a> {
+struct Table<'a, T> {
     path: &'a Path,
     line: u64,
     width: Option<usize>,
-    values: Vec<f32>,
+    values: Vec<T>,
 }
 
-impl Table<'_> {
+impl<T: FromStr> Table<'_, T> {
     fn push(&mut self, record: &ByteRecord) -> Result<(), Error> {
         let width = self.width.unwrap_or(record.len());
         if record.len() != width {
@@ -121,7 +131,7 @@ enum Header {
 }
 
 fn header(record: &ByteRecord) -> Header {
-    if record.iter().all(|field| number(field).is_none()) {
+    if record.iter().all(|field| number::<f32>(field).is_none()) {
         Header::Names
     } else if record.len() > 1
         && record.iter().enumerate().all(|(column, field)| field.trim_ascii() == column.to_string().as_bytes())
@@ -132,17 +142,8 @@ fn header(record: &ByteRecord) -> Header {
     }
 }
 
-fn number(field: &[u8]) -> Option<f32> {
+fn number<T: FromStr>(field: &[u8]) -> Option<T> {
     std::str::from_utf8(field.trim_ascii()).ok()?.parse().ok()
-}
-
-/// A field as it stands, cut to a readable length.
-fn quote(field: &[u8]) -> String {
-    let text = String::from_utf8_lossy(field);
-    match text.char_indices().nth(40) {
-        Some((end, _)) => format!("{:?}...", &text[..end]),
-        None => format!("{text:?}"),
-    }
 }
 
 impl Rows for Delimited {

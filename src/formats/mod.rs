@@ -16,18 +16,26 @@
 //! Formats still to come are known by name ([`PLANNED`]), so that a file of theirs gets a clear answer.
 
 mod delimited;
+mod dense;
 mod lists;
+mod matrix_market;
 mod names;
 mod npy;
 mod npy_header;
+mod npz;
 mod source;
+mod sparse;
+#[cfg(test)]
+mod sparse_tests;
 #[cfg(test)]
 mod tests;
 mod text;
 mod vecs;
 
+pub use dense::{DenseFormat, DenseInput, DenseMatrix, DenseOptions, read_dense, write_dense};
 pub use lists::{ListFormat, RankedLists};
 pub use names::Names;
+pub use sparse::{Dtype, Real, SparseFormat, SparseInput, SparseMatrix, SparseOptions, read_sparse, write_sparse};
 
 use crate::data::{Matrix, Rows};
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use super::npy_header::{self, Header, Number};
 use super::source::Source;
-use crate::data::Rows;
+use crate::data::{Buffer, Matrix, Rows};
 use crate::error::Error;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
@@ -26,30 +26,84 @@ impl Npy {
         self.header.number
     }
 
+    /// All of it in memory.
+    pub(super) fn whole<T: Target>(&self) -> Result<Matrix<T>, Error> {
+        let (rows, cols) = (self.header.rows, self.header.cols);
+        // The header was checked against the length of the file, so the product is one that a file can have.
+        let mut values = Buffer::zeroed(rows * cols)?;
+        self.fill(0, rows, &mut values)?;
+        Matrix::from_buffer(rows, cols, values)
+    }
+
+    /// Reads `count` rows from row `first` on into `values`, row-major.
+    fn fill<T: Target>(&self, first: usize, count: usize, values: &mut [T]) -> Result<(), Error> {
+        let (rows, cols) = (self.header.rows, self.header.cols);
+        let mut piece = Vec::new();
+        if !self.header.fortran_order || rows <= 1 || count == 0 {
+            return self.run(first * cols, values, &mut piece);
+        }
+        // Column after column: the values of these rows are neighbours within each.
+        let mut column = vec![T::zeroed(); count];
+        for col in 0..cols {
+            self.run(col * rows + first, &mut column, &mut piece)?;
+            for (value, &number) in values[col..].iter_mut().step_by(cols).zip(&column) {
+                *value = number;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the file holds exactly the bytes that memory would.
-    fn is_native(&self) -> bool {
-        self.header.number == Number::F32 && self.header.big_endian == cfg!(target_endian = "big")
+    fn is_native<T: Target>(&self) -> bool {
+        self.header.number == T::NUMBER && self.header.big_endian == cfg!(target_endian = "big")
     }
 
     /// Reads `values.len()` neighbouring numbers, beginning with number `first` of the file.
-    fn run(&self, first: usize, values: &mut [f32], piece: &mut Vec<u8>) -> Result<(), Error> {
+    fn run<T: Target>(&self, first: usize, values: &mut [T], piece: &mut Vec<u8>) -> Result<(), Error> {
         let bytes = self.header.number.bytes();
         let mut position = self.header.start + first as u64 * bytes as u64;
-        if self.is_native() {
+        if self.is_native::<T>() {
             return self.source.read_exact_at(bytemuck::cast_slice_mut(values), position);
         }
         for values in values.chunks_mut(PIECE / bytes) {
             piece.resize(values.len() * bytes, 0);
             self.source.read_exact_at(piece, position)?;
-            self.convert(piece, values);
+            T::convert(&self.header, piece, values);
             position += piece.len() as u64;
         }
         Ok(())
     }
+}
 
-    fn convert(&self, bytes: &[u8], values: &mut [f32]) {
-        let big = self.header.big_endian;
-        match self.header.number {
+/// What the numbers of a file become in memory.
+pub(super) trait Target: bytemuck::Pod {
+    /// The number that is stored as it is held.
+    const NUMBER: Number;
+    /// Converts a run of stored numbers.
+    fn convert(header: &Header, bytes: &[u8], values: &mut [Self]);
+}
+
+/// f16, u8 and i8 go through f32, which holds all of them.
+impl Target for f64 {
+    const NUMBER: Number = Number::F64;
+
+    fn convert(header: &Header, bytes: &[u8], values: &mut [Self]) {
+        let big = header.big_endian;
+        if header.number == Number::F64 {
+            return each(bytes, values, if big { Self::from_be_bytes } else { Self::from_le_bytes });
+        }
+        let mut narrow = vec![0.0_f32; values.len()];
+        f32::convert(header, bytes, &mut narrow);
+        values.iter_mut().zip(narrow).for_each(|(value, narrow)| *value = narrow.into());
+    }
+}
+
+impl Target for f32 {
+    const NUMBER: Number = Number::F32;
+
+    fn convert(header: &Header, bytes: &[u8], values: &mut [Self]) {
+        let big = header.big_endian;
+        match header.number {
             Number::F16 => {
                 // Through an array of known alignment; `half` converts it with the CPU's own instruction.
                 let mut halves = [f16::ZERO; 1024];
@@ -74,7 +128,7 @@ impl Npy {
     }
 }
 
-fn each<const N: usize>(bytes: &[u8], values: &mut [f32], number: impl Fn([u8; N]) -> f32) {
+fn each<T, const N: usize>(bytes: &[u8], values: &mut [T], number: impl Fn([u8; N]) -> T) {
     let (numbers, _) = bytes.as_chunks::<N>();
     for (value, &bytes) in values.iter_mut().zip(numbers) {
         *value = number(bytes);
@@ -103,19 +157,7 @@ impl Rows for Npy {
         let (rows, cols) = (self.header.rows, self.header.cols);
         debug_assert!(first <= rows && count <= rows - first, "rows {first} + {count} of {rows}");
         scratch.resize(count * cols, 0.0);
-        let mut piece = Vec::new();
-        if !self.header.fortran_order || rows <= 1 || count == 0 {
-            self.run(first * cols, scratch, &mut piece)?;
-            return Ok(scratch);
-        }
-        // Column after column: the values of these rows are neighbours within each.
-        let mut column = vec![0.0; count];
-        for col in 0..cols {
-            self.run(col * rows + first, &mut column, &mut piece)?;
-            for (value, &number) in scratch[col..].iter_mut().step_by(cols).zip(&column) {
-                *value = number;
-            }
-        }
+        self.fill(first, count, scratch)?;
         Ok(scratch)
     }
 }

@@ -5,6 +5,7 @@
 
 use super::source::Source;
 use crate::error::Error;
+use std::io::{self, Read};
 
 /// The longest header that is read; numpy itself refuses more than 10,000 bytes.
 const LONGEST: u32 = 65_536;
@@ -47,6 +48,12 @@ pub(super) struct Header {
 
 /// Reads and checks the header of a matrix.
 pub(super) fn read(source: &Source) -> Result<Header, Error> {
+    let (text, start) = text(source)?;
+    interpret(source, &text, start)
+}
+
+/// The header's text, and where the data begins.
+fn text(source: &Source) -> Result<(String, u64), Error> {
     let mut fixed = [0; 12];
     let available = usize::try_from(source.len()).map_or(fixed.len(), |len| len.min(fixed.len()));
     source.read_exact_at(&mut fixed[..available], 0)?;
@@ -91,10 +98,11 @@ pub(super) fn read(source: &Source) -> Result<Header, Error> {
     }
     let mut text = vec![0; text_len as usize];
     source.read_exact_at(&mut text, text_start)?;
-    interpret(source, &String::from_utf8_lossy(&text), start)
+    Ok((String::from_utf8_lossy(&text).into_owned(), start))
 }
 
-fn interpret(source: &Source, text: &str, start: u64) -> Result<Header, Error> {
+/// The three entries of a header as they stand: `descr`, `fortran_order`, `shape`.
+fn entries(source: &Source, text: &str) -> Result<(Literal, bool, Literal), Error> {
     let literal = Parser { rest: text }
         .document()
         .ok_or_else(|| source.format("header", "a Python dictionary", format!("{:?}", shorten(text.trim_end()))))?;
@@ -103,14 +111,22 @@ fn interpret(source: &Source, text: &str, start: u64) -> Result<Header, Error> {
     };
     let entry = |key: &str| {
         let found = entries.iter().find(|(name, _)| matches!(name, Literal::Text(name) if name == key));
-        found.map(|(_, value)| value).ok_or_else(|| source.format("header", format!("an entry '{key}'"), "none"))
+        found
+            .map(|(_, value)| value.clone())
+            .ok_or_else(|| source.format("header", format!("an entry '{key}'"), "none"))
     };
-    let (number, big_endian) = dtype(source, entry("descr")?)?;
+    let descr = entry("descr")?;
     let fortran_order = match entry("fortran_order")? {
-        Literal::Bool(value) => *value,
+        Literal::Bool(value) => value,
         other => return Err(source.format("header, fortran_order", "True or False", other.describe())),
     };
-    let (rows, cols) = shape(source, entry("shape")?)?;
+    Ok((descr, fortran_order, entry("shape")?))
+}
+
+fn interpret(source: &Source, text: &str, start: u64) -> Result<Header, Error> {
+    let (descr, fortran_order, sizes) = entries(source, text)?;
+    let (number, big_endian) = dtype(source, &descr)?;
+    let (rows, cols) = shape(source, &sizes)?;
     let overflow = || {
         source.format(
             "header, shape",
@@ -156,18 +172,7 @@ fn dtype(source: &Source, descr: &Literal) -> Result<(Number, bool), Error> {
         "u1" => Number::U8,
         "i1" => Number::I8,
         _ => {
-            let meaning = match kind.as_bytes().first() {
-                Some(b'O') => "Python objects",
-                Some(b'c') => "complex numbers",
-                Some(b'i' | b'u') => "integers",
-                Some(b'b') => "booleans",
-                Some(b'f') => "floats of another size",
-                Some(b'U' | b'S' | b'a') => "strings",
-                Some(b'm' | b'M') => "times",
-                Some(b'V') => "raw bytes",
-                _ => "an unknown type",
-            };
-            return Err(refuse(format!("'{}' ({meaning})", shorten(text))));
+            return Err(refuse(format!("'{}' ({})", shorten(text), meaning(kind))));
         }
     };
     match order {
@@ -177,6 +182,115 @@ fn dtype(source: &Source, descr: &Literal) -> Result<(Number, bool), Error> {
         "=" => Ok((number, cfg!(target_endian = "big"))),
         _ => Err(refuse(format!("'{}' (no byte order)", shorten(text)))),
     }
+}
+
+/// What a type that is not read is called.
+fn meaning(kind: &str) -> &'static str {
+    match kind.as_bytes().first() {
+        Some(b'O') => "Python objects",
+        Some(b'c') => "complex numbers",
+        Some(b'i' | b'u') => "integers",
+        Some(b'b') => "booleans",
+        Some(b'f') => "floats of another size",
+        Some(b'U' | b'S' | b'a') => "strings",
+        Some(b'm' | b'M') => "times",
+        Some(b'V') => "raw bytes",
+        _ => "an unknown type",
+    }
+}
+
+/// The type of an array that is part of something; sizes in bytes, for `Unicode` in characters of 4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Bool,
+    Int(usize),
+    Uint(usize),
+    Float(usize),
+    Bytes(usize),
+    Unicode(usize),
+}
+
+impl Kind {
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Self::Bool => 1,
+            Self::Int(bytes) | Self::Uint(bytes) | Self::Float(bytes) | Self::Bytes(bytes) => bytes,
+            Self::Unicode(characters) => 4 * characters,
+        }
+    }
+
+    pub(super) fn describe(self) -> &'static str {
+        match self {
+            Self::Bool => "booleans",
+            Self::Int(_) | Self::Uint(_) => "integers",
+            Self::Float(_) => "floats",
+            Self::Bytes(_) | Self::Unicode(_) => "strings",
+        }
+    }
+}
+
+/// The header of an array of any number of dimensions; whether the data are as long as it says is for the caller to check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ArrayHeader {
+    pub(super) kind: Kind,
+    pub(super) big_endian: bool,
+    pub(super) fortran_order: bool,
+    pub(super) shape: Vec<u64>,
+    /// Where the data begins.
+    pub(super) start: u64,
+}
+
+/// The bytes up to the data, or as many as there are; nothing beyond them is read.
+pub(super) fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.by_ref().take(10).read_to_end(&mut bytes)?;
+    if bytes.len() < 10 || bytes[..6] != *MAGIC {
+        return Ok(bytes);
+    }
+    let mut length = u64::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    if bytes[6] != 1 {
+        reader.by_ref().take(2).read_to_end(&mut bytes)?;
+        let Some(high) = bytes.get(10..12) else { return Ok(bytes) };
+        length += u64::from(u16::from_le_bytes([high[0], high[1]])) << 16;
+    }
+    reader.by_ref().take(length.min(LONGEST.into())).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads the header of an array from what [`head`] gave.
+pub(super) fn read_array(source: &Source) -> Result<ArrayHeader, Error> {
+    let (text, start) = text(source)?;
+    let (descr, fortran_order, sizes) = entries(source, &text)?;
+    let refuse = |found: String| source.format("header, descr", "numbers or a text", found);
+    let Literal::Text(name) = &descr else {
+        let structured = matches!(descr, Literal::List(_));
+        return Err(refuse(if structured { "a structured type".into() } else { descr.describe() }));
+    };
+    let (order, rest) = name.split_at_checked(1).unwrap_or(("", ""));
+    let (letter, size) = rest.split_at_checked(1).unwrap_or(("", ""));
+    let size = size.parse().ok().filter(|&size: &usize| size <= LONGEST as usize).unwrap_or(usize::MAX);
+    let kind = match (letter, size) {
+        ("b", 1) => Kind::Bool,
+        ("i", 1 | 2 | 4 | 8) => Kind::Int(size),
+        ("u", 1 | 2 | 4 | 8) => Kind::Uint(size),
+        ("f", 2 | 4 | 8) => Kind::Float(size),
+        ("S", ..=64) => Kind::Bytes(size),
+        ("U", ..=64) => Kind::Unicode(size),
+        ("O", _) => return Err(refuse(format!("'{}' (Python objects: a pickle, which can run code)", shorten(name)))),
+        _ => return Err(refuse(format!("'{}' ({})", shorten(name), meaning(rest)))),
+    };
+    let big_endian = match order {
+        "<" => false,
+        ">" => true,
+        "|" if kind.bytes() == 1 || matches!(kind, Kind::Bytes(_)) => false,
+        "=" => cfg!(target_endian = "big"),
+        _ => return Err(refuse(format!("'{}' (no byte order)", shorten(name)))),
+    };
+    let bad_shape = || source.format("header, shape", "whole numbers", sizes.describe());
+    let (Literal::Tuple(lengths) | Literal::List(lengths)) = &sizes else { return Err(bad_shape()) };
+    let length = |length: &Literal| if let Literal::Int(length) = length { Some(*length) } else { None };
+    let shape = lengths.iter().map(length).collect::<Option<Vec<_>>>().ok_or_else(bad_shape)?;
+    Ok(ArrayHeader { kind, big_endian, fortran_order, shape, start })
 }
 
 fn shape(source: &Source, shape: &Literal) -> Result<(u64, u64), Error> {
@@ -336,7 +450,12 @@ impl Parser<'_> {
 
 /// The bytes before the data of a C-order matrix, in version 1.0, padded so that the data begins at a multiple of 64.
 pub(super) fn write(descr: &str, rows: usize, cols: usize) -> Vec<u8> {
-    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
+    write_array(descr, &format!("({rows}, {cols})"))
+}
+
+/// As [`write`], for any shape, given as Python writes it.
+pub(super) fn write_array(descr: &str, shape: &str) -> Vec<u8> {
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     let unpadded = 10 + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
     text.push('\n');

@@ -11,6 +11,8 @@ pub(super) const STDIN: &str = "stdin";
 /// Bytes that can be read at any position, by many threads at once.
 pub(super) struct Source {
     path: PathBuf,
+    /// The entry of an archive that it is, for messages.
+    part: Option<String>,
     bytes: Bytes,
 }
 
@@ -26,7 +28,7 @@ impl Source {
             let path = PathBuf::from(STDIN);
             let mut bytes = Vec::new();
             io::stdin().lock().read_to_end(&mut bytes).map_err(|error| Error::file(&path, error))?;
-            return Ok(Self { path, bytes: Bytes::Memory(bytes) });
+            return Ok(Self { path, part: None, bytes: Bytes::Memory(bytes) });
         }
         let mut file = open_file(path)?;
         let metadata = file.metadata().map_err(|error| Error::file(path, error))?;
@@ -37,7 +39,17 @@ impl Source {
             file.read_to_end(&mut bytes).map_err(|error| Error::file(path, error))?;
             Bytes::Memory(bytes)
         };
-        Ok(Self { path: path.to_owned(), bytes })
+        Ok(Self { path: path.to_owned(), part: None, bytes })
+    }
+
+    /// Bytes that are part of a file: an entry of an archive.
+    pub(super) fn part(path: &Path, name: &str, bytes: Vec<u8>) -> Self {
+        Self { path: path.to_owned(), part: Some(name.to_owned()), bytes: Bytes::Memory(bytes) }
+    }
+
+    /// The name of the part.
+    pub(super) fn part_name(&self) -> &str {
+        self.part.as_deref().unwrap_or_default()
     }
 
     /// Its path, or `stdin`.
@@ -81,6 +93,10 @@ impl Source {
         expected: impl Into<String>,
         found: impl Into<String>,
     ) -> Error {
+        let position = match &self.part {
+            Some(part) => format!("{part}: {}", position.into()),
+            None => position.into(),
+        };
         Error::format(&self.path, position, expected, found)
     }
 }

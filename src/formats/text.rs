@@ -31,6 +31,15 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, Error> {
     })
 }
 
+/// A piece of text as it stands, cut to a readable length.
+pub(super) fn quote(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{:?}...", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
 /// The concatenation of all frames, as the `zstd` program decompresses them; checksums are compared.
 struct ZstdFrames<R: BufRead> {
     /// `None` after an error.
