@@ -7,6 +7,9 @@
 //! LODESTAR_SIMD=avx2 cargo bench --bench cosine     at a lower SIMD level
 //! ```
 //!
+//! A share of the FMA peak above 1 is no mistake: where the CPU multiplies bytes, a batch of queries is searched as
+//! integers first.
+//!
 //! With `--corpus FILE --queries FILE --k K --threads N` it reads both into memory, searches twice, and prints the time of
 //! the second search as JSON (`{"ms": 12.3}`): what `benches/peers_topk.py ab --cmd` sets beside other libraries, which
 //! are called on rows in memory too.

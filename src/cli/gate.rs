@@ -22,13 +22,16 @@ use std::path::{Path, PathBuf};
 
 /// Measure whether a kernel deserves a GPU, on this machine, at your sizes
 ///
-/// Times the GPU arm (transfers included) and our SIMD arm in the same processes, in balanced order, and judges the
-/// interval of their ratio against the protocol's gate. The result and its raw samples go to the results folder.
+/// Times the GPU arm (transfers included) and our SIMD arm in the same processes, in balanced
+/// order, and judges the interval of their ratio against the protocol's gate. The result and its
+/// raw samples go to the results folder.
 ///
-/// What is finished is on disk after every size. An interrupted run goes on with --resume and the same options; without
-/// it, the next run of the same kernel first records the unfinished one as it is, undecided.
+/// What is finished is on disk after every size. An interrupted run goes on with --resume and the
+/// same options; without it, the next run of the same kernel first records the unfinished one as
+/// it is, undecided.
 ///
-/// Exit code: 0 PASS, 1 FAIL, 2 usage, protocol or file error, 3 INCONCLUSIVE, 4 INVALID, 5 NO-GPU, 130 interrupted.
+/// Exit code: 0 PASS, 1 FAIL, 2 usage, protocol or file error, 3 INCONCLUSIVE, 4 INVALID,
+/// 5 NO-GPU, 130 interrupted.
 ///
 /// Examples:
 ///   lodestar gate cosine --dry-run
