@@ -263,7 +263,8 @@ fn how_to_read(text: &mut Text, judgements: &[Judgement<'_>]) {
         "**Kernel-only** leaves the transfers out. It is not a gate and no speed-up is made of it.".to_owned(),
         "**rate** counts a multiply-add as two operations. **of ceiling** is the time at the machine's measured ceiling \
          (multiply-adds, or memory reads where the operands are larger than the last-level cache; the one that takes \
-         longer) over the time taken."
+         longer) over the time taken. It is the ceiling of f32: \
+         an arm that goes through 8-bit integers first can be above it."
             .to_owned(),
     ];
     if judgements.iter().any(|judgement| !judgement.has_gpu()) {
