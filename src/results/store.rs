@@ -119,7 +119,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Goes on with an [unfinished](unfinished) run: the result, and the samples it was saved with. What was written after
+    /// Goes on with an [unfinished] run: the result, and the samples it was saved with. What was written after
     /// that is dropped; the size it belongs to was never finished.
     ///
     /// # Errors
