@@ -36,9 +36,9 @@ const CHUNK_ROWS: usize = 40 * tile::BLOCK_ROWS;
 pub(super) const GUESS_RANK: usize = 32;
 /// Queries from which on it pays to round rows to integers.
 const QUANTIZED_QUERIES: usize = 64;
-/// Nearest rows up to which it does, and where the corpus is prepared.
+/// Nearest rows up to which it does, and where rows that pass get no second look.
 const QUANTIZED_K: usize = 4_096;
-const QUANTIZED_K_PREPARED: usize = 64;
+const QUANTIZED_K_UNSEEN: usize = 64;
 /// Columns: few enough for sums of products of bytes to fit into 32 bits.
 const QUANTIZED_COLUMNS: std::ops::RangeInclusive<usize> = 16..=1 << 15;
 /// A worker stops computing with integers when one list in so many was crowded in one chunk.
@@ -68,12 +68,13 @@ impl Arithmetic {
     /// What is likely to be faster for a corpus that is read once, or for one that is prepared.
     ///
     /// Rounding a row costs as much as about 40 queries save; where that is done already, even one query gains, as it reads a
-    /// quarter of the bytes. A row whose interval reaches a threshold gets a second look while it is read; in a prepared
-    /// corpus it stays a candidate, so that a large `k` eats up the gain.
+    /// quarter of the bytes. A row whose interval reaches a threshold gets a second look where its values are at hand;
+    /// elsewhere it stays a candidate, so that a large `k` eats up the gain.
     pub(super) fn choose(queries: usize, corpus: &dyn Rows, search: &Search, level: Level, prepared: bool) -> Self {
         let k = search.candidates(corpus.rows());
-        let (least_queries, most_k) =
-            if prepared { (1, QUANTIZED_K_PREPARED) } else { (QUANTIZED_QUERIES, QUANTIZED_K) };
+        let least_queries = if prepared { 1 } else { QUANTIZED_QUERIES };
+        let second_look = !prepared || Scan::fetches_rows(queries, corpus);
+        let most_k = if second_look { QUANTIZED_K } else { QUANTIZED_K_UNSEEN };
         let pays = queries >= least_queries && k <= most_k && 64 * k <= corpus.rows();
         if ops::has_add_products(level) && pays && QUANTIZED_COLUMNS.contains(&corpus.cols()) {
             Self::Quantized
@@ -263,6 +264,8 @@ pub(super) struct Scan<'a> {
     pub(super) panels: Panels,
     /// The queries as integers, if that is how the first pass computes.
     pub(super) quantized: Option<QuantizedPanels>,
+    /// Whether a row that passes as integers is scored in f32 at once: its values are at hand.
+    second_look: bool,
     floors: Floors,
 }
 
@@ -309,8 +312,14 @@ impl<'a> Scan<'a> {
             query_terms,
             panels,
             quantized,
+            second_look: prepared.is_none() || Self::fetches_rows(queries.rows(), corpus),
             floors: Floors::new(&vec![select::LOWEST; queries.rows()]),
         })
+    }
+
+    /// Whether a prepared corpus is read for the rows that pass as integers: for a larger batch each row is, by some query.
+    fn fetches_rows(queries: usize, corpus: &dyn Rows) -> bool {
+        queries >= QUANTIZED_QUERIES && corpus.is_direct()
     }
 
     fn arithmetic(&self) -> Arithmetic {
@@ -449,7 +458,7 @@ impl Worker {
                 scan.k,
                 &active,
                 scan.panels.lanes(),
-                scan.quantized.is_some() && scan.prepared.is_some(),
+                scan.quantized.is_some() && !scan.second_look,
             ),
             unusual: Unusual::default(),
             digest: Digest::default(),
@@ -474,9 +483,14 @@ impl Worker {
             Some(quantized) if self.quantized => quantized,
             _ => &prepared.plain,
         });
-        let known = digest.map(|digest| Known::new(digest, first, rows, scan.corpus.cols()));
-        let values =
-            if known.is_some() && self.quantized { &[] } else { scan.corpus.block(first, rows, &mut scratch)? };
+        let mut known = digest.map(|digest| Known::new(digest, first, rows, scan.corpus.cols()));
+        let mut values = &[][..];
+        if known.is_none() || !self.quantized || scan.second_look {
+            values = scan.corpus.block(first, rows, &mut scratch)?;
+        }
+        if let (Some(known), Some(prepared), true) = (&mut known, scan.prepared, self.quantized && scan.second_look) {
+            known.plain = &prepared.plain.terms[first..first + rows];
+        }
         let chunk = Chunk { first, rows, values, known };
         crate::dispatch!(scan.level, simd => tile::chunk(simd, scan, self, &chunk));
         self.scratch = scratch;
