@@ -2,8 +2,8 @@
 
 use super::npy_header::{self, Number};
 use super::source::Source;
-use super::sparse::{Dtype, Real, narrow};
-use super::{delimited, extension, matrix_market, npy, text};
+use super::sparse::{Dtype, Real, either, narrow};
+use super::{delimited, dotted, extension, matrix_market, npy, text};
 use crate::atomic_file::AtomicFile;
 use crate::data::{Buffer, Matrix};
 use crate::error::Error;
@@ -48,9 +48,8 @@ impl DenseFormat {
         }
         let extension = extension(path).unwrap_or_default();
         let format = Self::ALL.into_iter().find(|format| format.name() == extension);
-        let found = || if extension.is_empty() { "none".to_owned() } else { format!(".{extension}") };
         let expected = || format!("a dense matrix: one of {}", supported());
-        format.ok_or_else(|| Error::format(path, "extension", expected(), found()))
+        format.ok_or_else(|| Error::format(path, "extension", expected(), dotted(&extension)))
     }
 }
 
@@ -74,18 +73,12 @@ impl DenseMatrix {
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        match self {
-            Self::F32(matrix) => matrix.rows(),
-            Self::F64(matrix) => matrix.rows(),
-        }
+        either!(self, matrix => matrix.rows())
     }
 
     /// Number of columns.
     pub fn cols(&self) -> usize {
-        match self {
-            Self::F32(matrix) => matrix.cols(),
-            Self::F64(matrix) => matrix.cols(),
-        }
+        either!(self, matrix => matrix.cols())
     }
 
     /// With values of this type. f32 to f64 is exact; the second value counts the values that f64 to f32 changes.

@@ -55,12 +55,11 @@ impl ListFormat {
             "ivecs" | "fvecs" => Ok(Self::Ivecs),
             _ => {
                 let names = Self::ALL.map(Self::name).join(", ");
-                let found = if extension.is_empty() { "none".to_owned() } else { format!(".{extension}") };
                 Err(Error::format(
                     path,
                     "extension",
                     format!("one of {names} (or name the format with --output-format)"),
-                    found,
+                    super::dotted(&extension),
                 ))
             }
         }

@@ -99,12 +99,11 @@ impl Format {
                 format!("{name}, which is not supported yet"),
             ));
         }
-        let found = if extension.is_empty() { "none".to_owned() } else { format!(".{extension}") };
         Err(Error::format(
             path,
             "extension",
             format!("one of {} (or name the format with --format)", supported()),
-            found,
+            dotted(&extension),
         ))
     }
 }
@@ -114,6 +113,11 @@ pub(crate) fn extension(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
     name.rsplit_once('.').map(|(_, extension)| extension.to_owned())
+}
+
+/// An extension as a message shows it.
+fn dotted(extension: &str) -> String {
+    if extension.is_empty() { "none".to_owned() } else { format!(".{extension}") }
 }
 
 fn is_compressed(path: &Path) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
 /// What the path `-` is called in messages.
@@ -15,6 +15,10 @@ pub(super) struct Source {
     part: Option<String>,
     bytes: Bytes,
 }
+
+/// What an archive is read from.
+pub(super) trait ReadSeek: Read + Seek {}
+impl<T: Read + Seek> ReadSeek for T {}
 
 enum Bytes {
     File(File, u64),
@@ -40,6 +44,14 @@ impl Source {
             Bytes::Memory(bytes)
         };
         Ok(Self { path: path.to_owned(), part: None, bytes })
+    }
+
+    /// For a reader that goes through an archive by itself.
+    pub(super) fn into_reader(self) -> Box<dyn ReadSeek> {
+        match self.bytes {
+            Bytes::File(file, _) => Box::new(BufReader::with_capacity(1 << 16, file)),
+            Bytes::Memory(bytes) => Box::new(Cursor::new(bytes)),
+        }
     }
 
     /// Bytes that are part of a file: an entry of an archive.

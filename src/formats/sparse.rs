@@ -1,10 +1,11 @@
 //! Sparse matrices: one function to read any of their files, one to write them.
 
-use super::{Format, extension, matrix_market, npz, source, text};
+use super::source::Source;
+use super::{Format, dotted, extension, matrix_market, npz, text};
 use crate::atomic_file::AtomicFile;
 use crate::data::Csr;
 use crate::error::Error;
-use std::io::{self, BufReader, Cursor, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// How a sparse matrix is stored.
@@ -57,6 +58,17 @@ impl Dtype {
     }
 }
 
+/// The same of a matrix of either type.
+macro_rules! either {
+    ($either:expr, $matrix:ident => $result:expr) => {
+        match $either {
+            Self::F32($matrix) => $result,
+            Self::F64($matrix) => $result,
+        }
+    };
+}
+pub(super) use either;
+
 /// A sparse matrix with values of either type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SparseMatrix {
@@ -77,26 +89,17 @@ impl SparseMatrix {
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        match self {
-            Self::F32(matrix) => matrix.rows(),
-            Self::F64(matrix) => matrix.rows(),
-        }
+        either!(self, matrix => matrix.rows())
     }
 
     /// Number of columns.
     pub fn cols(&self) -> usize {
-        match self {
-            Self::F32(matrix) => matrix.cols(),
-            Self::F64(matrix) => matrix.cols(),
-        }
+        either!(self, matrix => matrix.cols())
     }
 
     /// Number of stored entries, explicit zeros included.
     pub fn entries(&self) -> usize {
-        match self {
-            Self::F32(matrix) => matrix.entries(),
-            Self::F64(matrix) => matrix.entries(),
-        }
+        either!(self, matrix => matrix.entries())
     }
 
     /// With values of this type. f32 to f64 is exact; the second value counts the values that f64 to f32 changes.
@@ -113,17 +116,11 @@ impl SparseMatrix {
     }
 
     fn zeros(&self) -> usize {
-        match self {
-            Self::F32(matrix) => matrix.values().iter().filter(|&&value| value == 0.0).count(),
-            Self::F64(matrix) => matrix.values().iter().filter(|&&value| value == 0.0).count(),
-        }
+        either!(self, matrix => matrix.values().iter().filter(|&&value| value == 0.0).count())
     }
 
     fn repeated(&self) -> usize {
-        match self {
-            Self::F32(matrix) => matrix.repeated(),
-            Self::F64(matrix) => matrix.repeated(),
-        }
+        either!(self, matrix => matrix.repeated())
     }
 }
 
@@ -151,33 +148,26 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-impl Real for f32 {
-    const DESCR: &'static str = if cfg!(target_endian = "big") { ">f4" } else { "<f4" };
-    fn write(self, out: &mut dyn Write) -> io::Result<()> {
-        let magnitude = self.abs();
-        if self.is_nan() {
-            out.write_all(b"nan")
-        } else if magnitude == 0.0 || magnitude.is_infinite() || (1e-5..1e9).contains(&magnitude) {
-            write!(out, "{self}")
-        } else {
-            write!(out, "{self:e}")
+macro_rules! real {
+    ($type:ty, $name:literal, plain below $limit:literal) => {
+        impl Real for $type {
+            const DESCR: &'static str =
+                if cfg!(target_endian = "big") { concat!(">", $name) } else { concat!("<", $name) };
+            fn write(self, out: &mut dyn Write) -> io::Result<()> {
+                let magnitude = self.abs();
+                if self.is_nan() {
+                    out.write_all(b"nan")
+                } else if magnitude == 0.0 || magnitude.is_infinite() || (1e-5..$limit).contains(&magnitude) {
+                    write!(out, "{self}")
+                } else {
+                    write!(out, "{self:e}")
+                }
+            }
         }
-    }
+    };
 }
-
-impl Real for f64 {
-    const DESCR: &'static str = if cfg!(target_endian = "big") { ">f8" } else { "<f8" };
-    fn write(self, out: &mut dyn Write) -> io::Result<()> {
-        let magnitude = self.abs();
-        if self.is_nan() {
-            out.write_all(b"nan")
-        } else if magnitude == 0.0 || magnitude.is_infinite() || (1e-5..1e17).contains(&magnitude) {
-            write!(out, "{self}")
-        } else {
-            write!(out, "{self:e}")
-        }
-    }
-}
+real!(f32, "f4", plain below 1e9);
+real!(f64, "f8", plain below 1e17);
 
 /// How to read a sparse matrix.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -237,10 +227,15 @@ pub fn read_sparse(path: &Path, options: &SparseOptions) -> Result<SparseInput, 
     };
     let loaded = match format {
         Some(SparseFormat::MatrixMarket) => matrix_market::read_sparse(path)?,
-        Some(SparseFormat::Npz) => read_npz(path)?,
+        Some(SparseFormat::Npz) => {
+            let source = Source::open(path)?;
+            let name = source.path().to_owned();
+            npz::read(source.into_reader(), &name)?
+        }
         None => {
-            let found = extension(path).map_or_else(|| "none".to_owned(), |extension| format!(".{extension}"));
-            let dense = Format::ALL.iter().any(|format| found.get(1..) == Some(format.name()));
+            let extension = extension(path).unwrap_or_default();
+            let dense = Format::ALL.iter().any(|format| format.name() == extension);
+            let found = dotted(&extension);
             let found = if dense { format!("{found}, which is dense") } else { found };
             return Err(Error::format(path, "extension", "a sparse matrix: .mtx, .mtx.gz or .npz", found));
         }
@@ -260,24 +255,6 @@ fn by_content(path: &Path) -> Result<Option<SparseFormat>, Error> {
     } else {
         None
     })
-}
-
-fn read_npz(path: &Path) -> Result<Loaded, Error> {
-    let name = text::named(path);
-    let file_error = |error| Error::file(&name, error);
-    if path != Path::new("-") {
-        let file = source::open_file(path)?;
-        if file.metadata().map_err(file_error)?.is_file() {
-            return npz::read(BufReader::with_capacity(1 << 16, file), &name);
-        }
-    }
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut bytes).map_err(file_error)?;
-    } else {
-        source::open_file(path)?.read_to_end(&mut bytes).map_err(file_error)?;
-    }
-    npz::read(Cursor::new(bytes), &name)
 }
 
 fn finish(loaded: Loaded, dtype: Option<Dtype>, name: &str) -> SparseInput {

@@ -2,8 +2,7 @@
 
 use super::header;
 use crate::gate::verify::verify;
-use crate::results::schema::Resumed;
-use crate::results::schema::{ResultFile, Sample};
+use crate::results::schema::{ResultFile, Resumed, Sample};
 use crate::results::store::{self, Writer};
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
