@@ -86,6 +86,11 @@ impl<T: bytemuck::Pod> Matrix<T> {
         &self.values
     }
 
+    /// All values, row after row, to be overwritten.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+
     /// One row. Panics if there is no such row.
     pub fn row(&self, row: usize) -> &[T] {
         &self.values[row * self.cols..][..self.cols]

@@ -4,6 +4,7 @@
 
 pub mod cosine;
 pub(crate) mod parallel;
+pub mod spmm;
 
 use crate::error::Error;
 use crate::simd::Level;
