@@ -110,7 +110,7 @@ impl Device {
         let mut listed = adapter::enumerate(instance);
         let infos: Vec<_> = listed.iter().map(|(info, _)| info.clone()).collect();
         let (info, adapter) = listed.swap_remove(choose(choice, &infos)?);
-        let wanted = wgpu::Features::TIMESTAMP_QUERY & adapter.features();
+        let wanted = (wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SHADER_F64) & adapter.features();
         let limits = adapter.limits();
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("lodestar"),
@@ -138,7 +138,7 @@ impl Device {
             raw,
             queue,
         };
-        if !wanted.is_empty() {
+        if wanted.contains(wgpu::Features::TIMESTAMP_QUERY) {
             device.info.timestamp_period = Some(f64::from(device.queue.get_timestamp_period()));
         }
         device.open_ns = nanos(start.elapsed());
@@ -158,6 +158,11 @@ impl Device {
     /// Whether it is a software adapter: right results, and no time of it is ever published.
     pub fn is_software(&self) -> bool {
         self.info.is_software()
+    }
+
+    /// Whether shaders may compute in f64: WGSL itself has none, Vulkan drivers of many GPUs do.
+    pub fn has_f64(&self) -> bool {
+        self.raw.features().contains(wgpu::Features::SHADER_F64)
     }
 
     /// How many loop iterations (all loops together, before unrolling) an invocation may make before the driver silently

@@ -17,9 +17,9 @@
 //! of its row, where eps is 2^-24 for f32 and 2^-53 for f64 (Higham, *Accuracy and Stability of Numerical Algorithms*,
 //! 3.1).
 
+mod case;
 #[cfg(feature = "cli")]
 mod command;
-mod case;
 #[cfg(feature = "gpu")]
 mod gpu;
 pub mod reference;
@@ -28,7 +28,7 @@ mod simd;
 mod tests;
 
 #[cfg(feature = "gpu")]
-pub use gpu::multiply_on_device;
+pub use gpu::{is_for_the_cpu, multiply_on_device};
 pub use simd::{multiply, multiply_into};
 
 use super::{Axes, Case, Footprint, Kernel, Platform, Prepared};

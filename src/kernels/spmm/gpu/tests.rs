@@ -1,0 +1,1 @@
+//! The GPU arm on whatever adapter there is, against the reference.
