@@ -4,6 +4,7 @@ mod buffer;
 mod byte_strings;
 mod csr;
 pub mod generate;
+pub mod generate_sparse;
 mod matrix;
 
 pub use buffer::Buffer;
