@@ -160,11 +160,11 @@ pub fn multiply_on_device<T: Value>(a: &Csr<T>, b: &Matrix<T>, platform: &Platfo
 }
 
 /// The adapter's arithmetic has to be that of `T`: there is no way to make up for it.
-fn check_type<T: Value>(device: &Device) -> Result<(), Error> {
-    if size_of::<T>() == size_of::<f32>() || device.has_f64() {
+fn check_type<T: Value>(has_f64: bool, adapter: &str) -> Result<(), Error> {
+    if size_of::<T>() == size_of::<f32>() || has_f64 {
         return Ok(());
     }
-    let expected = format!("f32 on {}, which has no f64 (--device cpu has)", device.info().name);
+    let expected = format!("f32 on {adapter}, which has no f64 (--device cpu has)");
     Err(Error::argument("values", expected, T::NAME))
 }
 
@@ -199,6 +199,7 @@ struct Pipelines {
 /// A product whose A is in device memory, for any number of B of one width.
 pub(super) struct DeviceProduct<T: Value> {
     device: Arc<Device>,
+    limits: Limits,
     layout: Layout,
     pipelines: Pipelines,
     segments: Vec<Segment<T>>,
@@ -215,8 +216,12 @@ impl<T: Value> DeviceProduct<T> {
     /// [`Error::NotFinite`]; [`Error::Limit`] for what does not fit into one buffer; [`Error::Argument`] for f64 on an
     /// adapter without it; what the device reports. See [`is_for_the_cpu`].
     pub(super) fn upload(device: &Arc<Device>, a: &Csr<T>, width: usize) -> Result<Self, Error> {
-        check_type::<T>(device)?;
-        let layout = Self::layout_of(device, a, width)?;
+        Self::upload_within(Limits::of(device), device, a, width)
+    }
+
+    fn upload_within(limits: Limits, device: &Arc<Device>, a: &Csr<T>, width: usize) -> Result<Self, Error> {
+        check_type::<T>(device.has_f64(), &device.info().name)?;
+        let layout = Self::layout_of(device, a, width, limits)?;
         let lanes = layout::lanes(layout.widest());
         let pipelines = Pipelines {
             multiply: device.pipeline(&multiply_shader(size_of::<T>(), lanes))?,
@@ -226,13 +231,13 @@ impl<T: Value> DeviceProduct<T> {
         let timer = if device.timestamps_hold() { device.timer()? } else { None };
         let segments = Self::allocate(device, &layout, &pipelines)?;
         let device = Arc::clone(device);
-        let mut product = Self { device, layout, pipelines, segments, largest: None, call: None, timer };
+        let mut product = Self { device, limits, layout, pipelines, segments, largest: None, call: None, timer };
         product.fill(a)?;
         Ok(product)
     }
 
-    fn layout_of(device: &Device, a: &Csr<T>, width: usize) -> Result<Layout, Error> {
-        let layout = Layout::new(a.indptr(), a.cols(), width, size_of::<T>(), Limits::of(device))?;
+    fn layout_of(device: &Device, a: &Csr<T>, width: usize, limits: Limits) -> Result<Layout, Error> {
+        let layout = Layout::new(a.indptr(), a.cols(), width, size_of::<T>(), limits)?;
         device.check_iterations("sparse product", layout.iterations())?;
         Ok(layout)
     }
@@ -256,7 +261,7 @@ impl<T: Value> DeviceProduct<T> {
                 return Err(Error::Shape { what: what.into(), expected, found });
             }
         }
-        let layout = Self::layout_of(&self.device, a, self.layout.width)?;
+        let layout = Self::layout_of(&self.device, a, self.layout.width, self.limits)?;
         if layout != self.layout {
             // The old memory first.
             (self.call, self.largest) = (None, None);
@@ -313,6 +318,7 @@ impl<T: Value> DeviceProduct<T> {
         let mut commands = device.commands("sparse product");
         let largest_b = call.record_b(&mut commands, layout, b)?;
         magnitude::check_sum::<T>(layout.longest, self.largest, largest_b)?;
+        call.has_b = true;
         call.record_product(&mut commands.pass(), pipelines, segments);
         call.take_c(device, commands, layout, c)
     }
@@ -333,7 +339,9 @@ impl<T: Value> DeviceProduct<T> {
         let mut commands = device.commands("upload of B");
         let largest_b = call.record_b(&mut commands, layout, b)?;
         commands.submit()?.wait()?;
-        magnitude::check_sum::<T>(layout.longest, self.largest, largest_b)
+        magnitude::check_sum::<T>(layout.longest, self.largest, largest_b)?;
+        call.has_b = true;
+        Ok(())
     }
 
     /// The kernels alone on the B that was uploaded last, dispatch to completion; the device's own nanoseconds where its
@@ -342,7 +350,7 @@ impl<T: Value> DeviceProduct<T> {
     /// # Errors
     /// What the device reports.
     pub(super) fn kernel_only(&self) -> Result<Option<u64>, Error> {
-        let Some(call) = self.call.as_ref().filter(|call| call.has_b()) else {
+        let Some(call) = self.call.as_ref().filter(|call| call.has_b) else {
             return Err(wrong("no B was uploaded"));
         };
         let mut commands: Commands<'_> = self.device.commands("kernel only");
@@ -361,7 +369,8 @@ impl<T: Value> DeviceProduct<T> {
     /// [`Error::Shape`]; what the device reports.
     pub(super) fn download_c(&mut self, c: &mut Matrix<T>) -> Result<(), Error> {
         self.check_c(c)?;
-        let Self { device, layout, call: Some(call), .. } = self else { return Err(wrong("there is no C yet")) };
+        let Self { device, layout, call, .. } = self;
+        let Some(call) = call.as_mut().filter(|call| call.has_c.get()) else { return Err(wrong("there is no C yet")) };
         call.take_c(device, device.commands("download of C"), layout, c)
     }
 

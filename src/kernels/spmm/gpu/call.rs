@@ -6,6 +6,7 @@ use super::{AddPieces, Multiply, Pipelines, Segment, magnitude};
 use crate::data::Matrix;
 use crate::device::{BindGroup, Commands, Device, DeviceBuffer, Download, Pass, Submission, Uniforms, fold};
 use crate::error::{DeviceError, Error};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -28,8 +29,10 @@ pub(super) struct Call<T> {
     add_groups: Vec<BindGroup>,
     steps: Vec<Step>,
     scratch: Vec<T>,
-    /// Whether `b` holds the whole of a B.
-    has_b: bool,
+    /// Whether `b` holds the whole of a B, and one that the device may see.
+    pub(super) has_b: bool,
+    /// Whether `c` holds a product. Set where work is only recorded from what does not change, too.
+    pub(super) has_c: Cell<bool>,
 }
 
 enum Step {
@@ -77,16 +80,21 @@ impl<T: Value> Call<T> {
             let bindings = [long_rows, partials.binding(), c.binding(), add_slots.binding()];
             add_groups.push(device.bind(&pipelines.add, 0, &bindings)?);
         }
-        let (steps, scratch) = (plan.steps, Vec::new());
-        Ok(Self { b, c, multiply_slots, add_slots, multiply_groups, add_groups, steps, scratch, has_b: false })
+        Ok(Self {
+            b,
+            c,
+            multiply_slots,
+            add_slots,
+            multiply_groups,
+            add_groups,
+            steps: plan.steps,
+            scratch: Vec::new(),
+            has_b: false,
+            has_c: Cell::new(false),
+        })
     }
 
-    /// Whether there is a B to multiply by.
-    pub(super) fn has_b(&self) -> bool {
-        self.has_b
-    }
-
-    /// Records the upload of B; its largest magnitude.
+    /// Records the upload of B; its largest magnitude. Whether the device may see it is for the caller to say, in `has_b`.
     ///
     /// # Errors
     /// [`Error::NotFinite`]; what the device reports.
@@ -124,7 +132,6 @@ impl<T: Value> Call<T> {
                 upload(&self.scratch)?;
             }
         }
-        self.has_b = true;
         Ok(largest)
     }
 
@@ -145,6 +152,7 @@ impl<T: Value> Call<T> {
                 }
             }
         }
+        self.has_c.set(true);
     }
 
     /// Submits `commands` and copies C out, the first piece of it in the same submission.

@@ -60,11 +60,13 @@ pub(super) struct Limits {
     pub(super) segment: u64,
     /// Bytes of a buffer that cannot be cut.
     pub(super) binding: u64,
+    /// Vectors of multiply-adds in one dispatch.
+    pub(super) steps: u64,
 }
 
 impl Limits {
     pub(super) fn of(device: &Device) -> Self {
-        Self { segment: device.segment_bytes(), binding: device.binding_bytes() }
+        Self { segment: device.segment_bytes(), binding: device.binding_bytes(), steps: MOST_STEPS }
     }
 }
 
@@ -164,6 +166,7 @@ impl Layout {
         let entry_bytes = value_bytes.max(4) as u64;
         let row_bytes = self.widest() as u64 * VECTOR_BYTES;
         let steps_per_entry = self.widest() as u64;
+        let max = (limits.binding / entry_bytes).min(u32::MAX.into());
         let fits = |count: usize, bytes: u64| count as u64 * bytes <= limits.segment;
         let mut block = Block::default();
         let mut steps = 0;
@@ -173,8 +176,7 @@ impl Layout {
             let pieces = pieces(entries);
             let slots = if pieces > 1 { pieces } else { 0 };
             // A row is never cut between two buffers.
-            if entries as u64 > (limits.binding / entry_bytes).min(u32::MAX.into()) {
-                let max = (limits.binding / entry_bytes).min(u32::MAX.into());
+            if entries as u64 > max {
                 let what = format!("entries of A in row {row}, in one buffer on the device");
                 return Err(Error::Limit { what, requested: entries as u64, max });
             }
@@ -194,7 +196,7 @@ impl Layout {
             for number in 0..pieces {
                 let length = piece.min(entries - (number * piece).min(entries));
                 let more = (length as u64).max(1) * steps_per_entry;
-                if steps + more > MOST_STEPS && steps > 0 {
+                if steps + more > limits.steps && steps > 0 {
                     block.dispatches.push(block.items);
                     steps = 0;
                 }
@@ -273,4 +275,149 @@ pub(super) fn items(indptr: &[usize], block: &Block, items: &mut Vec<Item>, long
 pub(super) fn as_u32(value: usize) -> u32 {
     // Positions in a buffer: the layout keeps them far below.
     u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(segment: u64) -> Limits {
+        Limits { segment, binding: 1 << 20, steps: 5_000 }
+    }
+
+    /// Positions of rows whose lengths are small, zero, and now and then long.
+    fn indptr(rows: usize, seed: usize) -> Vec<usize> {
+        let mut state = seed;
+        let lengths = (0..rows).map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            match state >> 60 {
+                0..6 => 0,
+                6..14 => (state >> 50) % 40,
+                14 => (state >> 50) % 700,
+                _ => (state >> 50) % 9_000,
+            }
+        });
+        let mut end = 0;
+        std::iter::once(0).chain(lengths.map(|length| (end += length, end).1)).collect()
+    }
+
+    #[test]
+    fn blocks_and_items_cover_every_row_and_entry_once_and_fit_their_buffers() {
+        for (rows, width, segment, seed) in
+            [(1, 1, 1 << 20, 1), (300, 64, 1 << 14, 2), (1_000, 3, 70_000, 3), (500, 2_000, 1 << 16, 4)]
+        {
+            for value_bytes in [4, 8] {
+                let indptr = indptr(rows, seed);
+                let layout = Layout::new(&indptr, 50, width, value_bytes, limits(segment)).unwrap();
+                let (mut row, mut entry) = (0, 0);
+                let (mut list, mut long_rows) = (Vec::new(), Vec::new());
+                for block in &layout.blocks {
+                    assert_eq!((block.rows.start, block.entries.start), (row, entry));
+                    (row, entry) = (block.rows.end, block.entries.end);
+                    assert!(!block.rows.is_empty());
+                    items(&indptr, block, &mut list, &mut long_rows);
+                    assert_eq!((list.len(), long_rows.len()), (block.items, block.long_rows));
+                    let alone = block.rows.len() == 1;
+                    let row_bytes = layout.widest() as u64 * VECTOR_BYTES;
+                    for bytes in [
+                        block.entries.len() as u64 * value_bytes as u64,
+                        block.items as u64 * 16,
+                        block.slots as u64 * row_bytes,
+                        block.rows.len() as u64 * row_bytes,
+                    ] {
+                        assert!(bytes <= if alone { 1 << 20 } else { segment }, "{bytes} of {segment}: {block:?}");
+                    }
+                    let (mut next, mut slot, mut last_row) = (0, 0, None);
+                    for &[of, start, end, to] in &list {
+                        assert!(start == next && end >= start && end - start <= 256);
+                        next = end;
+                        let row = block.rows.start + of as usize;
+                        let entries = indptr[row + 1] - indptr[row];
+                        if to == TO_C {
+                            assert_eq!((end - start) as usize, entries);
+                        } else {
+                            assert!(entries > 256 && to == slot && end > start);
+                            slot += 1;
+                        }
+                        assert!(
+                            last_row.is_none_or(|last| of == last || of == last + 1),
+                            "row {of} after {last_row:?}"
+                        );
+                        last_row = Some(of);
+                    }
+                    assert_eq!(last_row, Some(as_u32(block.rows.len() - 1)), "a row without an item is never written");
+                    assert_eq!((next as usize, slot as usize), (block.entries.len(), block.slots));
+                    assert_eq!(long_rows.iter().map(|long| long[2]).sum::<u32>(), slot);
+                    assert!(long_rows.is_sorted_by_key(|long| long[1]));
+                    assert!(block.dispatches.is_sorted_by(|a, b| a < b));
+                    assert_eq!(block.dispatches.last(), Some(&block.items));
+                }
+                assert_eq!((row, entry), (rows, indptr[rows]));
+                let covered: usize = layout.tiles.iter().map(|tile| tile.vectors).sum();
+                assert_eq!(covered, width.div_ceil(16 / value_bytes));
+            }
+        }
+    }
+
+    #[test]
+    fn no_dispatch_takes_more_steps_than_allowed_unless_one_item_does() {
+        let indptr = indptr(2_000, 9);
+        let layout = Layout::new(&indptr, 10, 16, 4, limits(1 << 19)).unwrap();
+        assert!(layout.blocks.iter().any(|block| block.dispatches.len() > 3));
+        let (mut list, mut long_rows) = (Vec::new(), Vec::new());
+        for block in &layout.blocks {
+            items(&indptr, block, &mut list, &mut long_rows);
+            let mut first = 0;
+            for &end in &block.dispatches {
+                let steps: u32 = list[first..end].iter().map(|item| (item[2] - item[1]).max(1) * 4).sum();
+                assert!(steps <= 5_000 || end - first == 1, "{steps} steps in {} items", end - first);
+                first = end;
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_cut_is_refused_by_name() {
+        let small = Limits { segment: 1_024, binding: 4_096, steps: 1 << 30 };
+        let message = |indptr: &[usize], inner, bytes| match Layout::new(indptr, inner, 8, bytes, small) {
+            Ok(layout) => panic!("{layout:?}"),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(
+            message(&[0, 3], 257, 4),
+            "B, 16 bytes of each row in one buffer on the device, in bytes: 4112 requested, at most 4096 possible"
+        );
+        assert_eq!(
+            message(&[0, 1, 1_026], 256, 4),
+            "entries of A in row 1, in one buffer on the device: 1025 requested, at most 1024 possible"
+        );
+        assert!(message(&[0, 513], 256, 8).starts_with("entries of A in row 0"));
+        assert!(Layout::new(&[0, 1_024, 1_024], 256, 8, 4, small).is_ok());
+    }
+
+    #[test]
+    fn rows_of_any_length_have_few_pieces_and_short_loops() {
+        for entries in [0, 1, 255, 256, 257, 70_000, 4_194_304, 4_194_305, 1 << 28, u32::MAX as usize] {
+            assert!((1..=MOST_PIECES).contains(&pieces(entries)), "{entries} entries");
+            assert!(piece(entries) * pieces(entries) >= entries);
+        }
+        assert_eq!((pieces(256), pieces(257), piece(4_194_304)), (1, 2, 256));
+        let longest =
+            Layout::new(&[0, 1 << 27], 1 << 10, 4, 4, Limits { segment: 1 << 30, binding: 1 << 31, steps: 1 });
+        assert!(longest.unwrap().iterations() < 58_000);
+    }
+
+    #[test]
+    fn lanes_cover_the_vectors_with_the_fewest_idle() {
+        for (vectors, expected) in
+            [(0, 1), (1, 1), (2, 2), (3, 4), (5, 8), (8, 8), (9, 16), (16, 16), (17, 8), (32, 32), (33, 8), (64, 32)]
+        {
+            assert_eq!(lanes(vectors), expected, "{vectors} vectors");
+            assert!(LANES.contains(&lanes(vectors)));
+        }
+        // The third dimension of a dispatch is not folded.
+        for vectors in [1, 7, 8, 9, 1_000, MOST_GROUPS_Z * 8] {
+            assert!(vectors.div_ceil(lanes(vectors)) <= MOST_GROUPS_Z);
+        }
+    }
 }
