@@ -73,6 +73,25 @@ impl AtomicFile {
         Ok(Self { file: buffered(Target::Temporary(file)), path, temporary })
     }
 
+    /// Whether [`write_all_at`](Self::write_all_at) can be used: not for a pipe or a device.
+    pub fn has_positions(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| matches!(file.get_ref(), Target::Temporary(_)))
+    }
+
+    /// Writes at a position, whatever has been written so far; what lies between reads as zeros until it is written.
+    /// What is written after the last position makes the file longer.
+    ///
+    /// # Errors
+    /// A full disk; [`NotSeekable`](io::ErrorKind::NotSeekable) where there are no positions.
+    pub fn write_all_at(&mut self, bytes: &[u8], position: u64) -> io::Result<()> {
+        let Some(file) = self.file.as_mut() else { return Ok(()) };
+        file.flush()?;
+        match file.get_ref() {
+            Target::Temporary(file) => write_all_at(file.as_file(), bytes, position),
+            Target::Direct(_) => Err(io::ErrorKind::NotSeekable.into()),
+        }
+    }
+
     /// Writes what is buffered to the disk and gives the file its name.
     ///
     /// # Errors
@@ -91,6 +110,27 @@ impl AtomicFile {
         }
         Ok(())
     }
+}
+
+#[cfg(unix)]
+fn write_all_at(file: &std::fs::File, bytes: &[u8], position: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, position)
+}
+
+#[cfg(windows)]
+fn write_all_at(file: &std::fs::File, mut bytes: &[u8], mut position: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_write(file, bytes, position) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                bytes = &bytes[count..];
+                position += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The operating system's message without the temporary path that `tempfile` adds.
@@ -145,10 +185,25 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
+    #[test]
+    fn parts_are_written_at_their_positions_in_any_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut file = AtomicFile::create(&path).unwrap();
+        assert!(file.has_positions());
+        file.write_all(b"head").unwrap();
+        file.write_all_at(b"ef", 8).unwrap();
+        file.write_all_at(b"abcd", 4).unwrap();
+        file.commit().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"headabcdef");
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_device_is_written_to_and_stays_a_device() {
         let mut file = AtomicFile::create("/dev/null").unwrap();
+        assert!(!file.has_positions());
+        assert!(file.write_all_at(b"x", 5).is_err());
         file.write_all(b"gone").unwrap();
         file.commit().unwrap();
         assert!(!std::fs::metadata("/dev/null").unwrap().is_file());

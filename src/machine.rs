@@ -16,6 +16,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Bytes that this process may still take; `None` where the system does not say.
+pub fn available_memory() -> Option<u64> {
+    host::available_memory()
+}
+
 /// The machine at the time of the measurement. No host name, user name, serial number or path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -44,6 +44,11 @@ impl Io {
         super::platform(flag)
     }
 
+    /// Bytes of memory that a command may still take; `None` where the system does not say.
+    pub fn available_memory(&self) -> Option<u64> {
+        crate::machine::available_memory()
+    }
+
     /// Progress over `total` steps: a bar on a terminal, a plain line every 10 seconds elsewhere.
     pub fn progress(&self, what: &str, total: u64) -> Progress {
         let plain = !io::stderr().is_terminal() || std::env::var_os("CI").is_some();

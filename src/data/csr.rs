@@ -100,21 +100,48 @@ impl<T> Csr<T> {
         Csr { rows, cols, indptr, indices, values: values.into_iter().map(convert).collect() }
     }
 
-    /// How many entries come after another one at the same row and column. O(entries) where every row's columns
-    /// increase; else each other row is sorted once.
+    /// How many entries come after another one at the same row and column. O(entries), where the columns do not
+    /// increase with room for one number a column, or O(n log n) for a row of n entries where that would be more room than
+    /// the matrix takes.
     pub fn repeated(&self) -> usize {
-        let mut scratch = Vec::new();
-        let mut repeated = 0;
-        for row in 0..self.rows {
-            let columns = &self.indices[self.indptr[row]..self.indptr[row + 1]];
-            if !columns.is_sorted_by(|a, b| a < b) {
-                scratch.clear();
-                scratch.extend_from_slice(columns);
-                scratch.sort_unstable();
-                repeated += scratch.windows(2).filter(|pair| pair[0] == pair[1]).count();
-            }
+        let mut seen = Seen { last: Vec::new(), row: 0, sorted: Vec::new() };
+        let marked = self.cols <= 2 * self.entries();
+        let rows = self.indptr.windows(2).map(|range| &self.indices[range[0]..range[1]]);
+        rows.filter(|columns| !increases(columns))
+            .map(|columns| if marked { seen.repeated(columns, self.cols) } else { seen.repeated_by_sorting(columns) })
+            .sum()
+    }
+}
+
+/// Whether no column is below or at the one before it; without a branch for each, as nearly all rows are so.
+fn increases(columns: &[u32]) -> bool {
+    columns.windows(2).fold(true, |increases, pair| increases & (pair[0] < pair[1]))
+}
+
+/// The columns of a row that have been seen.
+struct Seen {
+    /// The row, counted from 1 on, in which each column was seen last.
+    last: Vec<u32>,
+    row: u32,
+    sorted: Vec<u32>,
+}
+
+impl Seen {
+    fn repeated(&mut self, columns: &[u32], cols: usize) -> usize {
+        if self.last.is_empty() || self.row == u32::MAX {
+            self.last = vec![0; cols];
+            self.row = 0;
         }
-        repeated
+        self.row += 1;
+        let again = |&&column: &&u32| std::mem::replace(&mut self.last[column as usize], self.row) == self.row;
+        columns.iter().filter(again).count()
+    }
+
+    fn repeated_by_sorting(&mut self, columns: &[u32]) -> usize {
+        self.sorted.clear();
+        self.sorted.extend_from_slice(columns);
+        self.sorted.sort_unstable();
+        self.sorted.windows(2).filter(|pair| pair[0] == pair[1]).count()
     }
 }
 

@@ -3,12 +3,14 @@
 use super::npy_header::{self, Number};
 use super::source::Source;
 use super::sparse::{Dtype, Real, either, narrow};
-use super::{delimited, dotted, extension, matrix_market, npy, text};
+use super::{delimited, dotted, extension, is_compressed, matrix_market, npy, text};
 use crate::atomic_file::AtomicFile;
-use crate::data::{Buffer, Matrix};
+use crate::data::{Buffer, Matrix, Rows};
 use crate::error::Error;
 use std::io::{self, Write};
-use std::path::Path;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 /// How a dense matrix is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,9 @@ impl DenseFormat {
             return Err(Error::argument("--format", format!("one of {} for `-`", supported()), "none"));
         }
         let extension = extension(path).unwrap_or_default();
+        if extension == "mm" {
+            return Ok(Self::MatrixMarket);
+        }
         let format = Self::ALL.into_iter().find(|format| format.name() == extension);
         let expected = || format!("a dense matrix: one of {}", supported());
         format.ok_or_else(|| Error::format(path, "extension", expected(), dotted(&extension)))
@@ -86,20 +91,44 @@ impl DenseMatrix {
     /// # Errors
     /// [`Error::Limit`] when there is no memory for it.
     pub fn convert(self, dtype: Dtype) -> Result<(Self, usize), Error> {
-        let (rows, cols) = (self.rows(), self.cols());
-        match (self, dtype) {
-            (Self::F32(matrix), Dtype::F64) => {
-                let mut wide = Buffer::zeroed(matrix.values().len())?;
-                wide.iter_mut().zip(matrix.values()).for_each(|(wide, &value)| *wide = f64::from(value));
-                Ok((Self::F64(Matrix::from_buffer(rows, cols, wide)?), 0))
+        Ok(match (self, dtype) {
+            (matrix @ Self::F32(_), Dtype::F64) => (Self::F64(matrix.into_f64()?), 0),
+            (matrix @ Self::F64(_), Dtype::F32) => {
+                let (matrix, changed) = matrix.into_f32()?;
+                (Self::F32(matrix), changed)
             }
-            (Self::F64(matrix), Dtype::F32) => {
+            (matrix, _) => (matrix, 0),
+        })
+    }
+
+    /// With values of 32 bits, and how many that changes.
+    ///
+    /// # Errors
+    /// As [`convert`](Self::convert).
+    pub fn into_f32(self) -> Result<(Matrix<f32>, usize), Error> {
+        match self {
+            Self::F32(matrix) => Ok((matrix, 0)),
+            Self::F64(matrix) => {
                 let mut rounded = Buffer::zeroed(matrix.values().len())?;
                 let mut changed = 0;
                 rounded.iter_mut().zip(matrix.values()).for_each(|(to, &value)| *to = narrow(value, &mut changed));
-                Ok((Self::F32(Matrix::from_buffer(rows, cols, rounded)?), changed))
+                Ok((Matrix::from_buffer(matrix.rows(), matrix.cols(), rounded)?, changed))
             }
-            (matrix, _) => Ok((matrix, 0)),
+        }
+    }
+
+    /// With values of 64 bits.
+    ///
+    /// # Errors
+    /// As [`convert`](Self::convert).
+    pub fn into_f64(self) -> Result<Matrix<f64>, Error> {
+        match self {
+            Self::F64(matrix) => Ok(matrix),
+            Self::F32(matrix) => {
+                let mut wide = Buffer::zeroed(matrix.values().len())?;
+                wide.iter_mut().zip(matrix.values()).for_each(|(wide, &value)| *wide = f64::from(value));
+                Matrix::from_buffer(matrix.rows(), matrix.cols(), wide)
+            }
         }
     }
 }
@@ -134,7 +163,7 @@ pub fn read_dense(path: &Path, options: &DenseOptions) -> Result<DenseInput, Err
     let mut notes = Vec::new();
     let matrix = match format {
         DenseFormat::Npy => {
-            let npy = npy::Npy::open(Source::open(path)?)?;
+            let npy = open_npy(path)?;
             if npy.number() == Number::F64 { DenseMatrix::F64(npy.whole()?) } else { DenseMatrix::F32(npy.whole()?) }
         }
         DenseFormat::Csv | DenseFormat::Tsv => {
@@ -164,20 +193,125 @@ pub fn read_dense(path: &Path, options: &DenseOptions) -> Result<DenseInput, Err
     Ok(DenseInput { matrix, note: (!notes.is_empty()).then(|| notes.join("; ")) })
 }
 
+fn open_npy(path: &Path) -> Result<npy::Npy, Error> {
+    if is_compressed(path) {
+        let expected = "an uncompressed .npy (only text is read compressed)";
+        return Err(Error::format(path, "extension", expected, "a compressed file"));
+    }
+    npy::Npy::open(Source::open(path)?)
+}
+
+/// A matrix in a .npy file that is read by columns.
+pub struct DenseFile(npy::Npy);
+
+impl DenseFile {
+    /// Opens it: reads and checks its header. `-` is stdin, which is read whole.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Format`].
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        Ok(Self(open_npy(path)?))
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.0.rows()
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.0.cols()
+    }
+
+    /// The type in which [`read_dense`] would read it.
+    pub fn dtype(&self) -> Dtype {
+        if self.0.number() == Number::F64 { Dtype::F64 } else { Dtype::F32 }
+    }
+
+    /// Some of its columns, row-major. f64 is rounded where f32 is wanted.
+    ///
+    /// # Errors
+    /// [`Error::File`], and [`Error::Format`] when there is no memory for them. Panics where there are no such columns.
+    pub fn columns<T: Real>(&self, columns: Range<usize>) -> Result<Matrix<T>, Error> {
+        assert!(columns.end <= self.cols(), "columns {columns:?} of {}", self.cols());
+        let mut matrix = self.0.room(columns.len())?;
+        self.0.read_columns(columns.start, &mut matrix)?;
+        Ok(matrix)
+    }
+}
+
+/// A .npy file that is written part by part, in C order; it appears whole or not at all.
+pub struct NpyWriter<T> {
+    file: AtomicFile,
+    path: PathBuf,
+    cols: usize,
+    start: u64,
+    kind: PhantomData<T>,
+}
+
+impl<T: Real> NpyWriter<T> {
+    /// Writes the header of `rows` x `cols` values into a file that was begun for `path`.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn new(mut file: AtomicFile, path: &Path, rows: usize, cols: usize) -> Result<Self, Error> {
+        let header = npy_header::write(T::DESCR, rows, cols);
+        file.write_all(&header).map_err(|error| Error::file(path, error))?;
+        Ok(Self { file, path: path.to_owned(), cols, start: header.len() as u64, kind: PhantomData })
+    }
+
+    /// Writes the next rows, where all of them come one after the other.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn rows(&mut self, rows: &[T]) -> Result<(), Error> {
+        self.file.write_all(bytemuck::cast_slice(rows)).map_err(|error| Error::file(&self.path, error))
+    }
+
+    /// Writes a block whose first value stands at `row` and `col`, where the parts are blocks.
+    ///
+    /// # Errors
+    /// [`Error::File`]; a pipe or a device has no positions.
+    pub fn block(&mut self, row: usize, col: usize, block: &Matrix<T>) -> Result<(), Error> {
+        let at = |row: usize| self.start + (row as u64 * self.cols as u64 + col as u64) * size_of::<T>() as u64;
+        let written = if block.cols() == self.cols {
+            self.file.write_all_at(bytemuck::cast_slice(block.values()), at(row))
+        } else {
+            (0..block.rows()).try_for_each(|i| self.file.write_all_at(bytemuck::cast_slice(block.row(i)), at(row + i)))
+        };
+        written.map_err(|error| Error::file(&self.path, error))
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn commit(self) -> Result<(), Error> {
+        self.file.commit()
+    }
+}
+
 /// Writes a dense matrix; the file appears whole or not at all.
 ///
 /// # Errors
 /// [`Error::File`].
 pub fn write_dense<T: Real>(path: &Path, format: DenseFormat, matrix: &Matrix<T>) -> Result<(), Error> {
     let mut file = AtomicFile::create(path)?;
-    let written = match format {
-        DenseFormat::Npy => npy(matrix, &mut file),
-        DenseFormat::Csv => delimited(matrix, b",", &mut file),
-        DenseFormat::Tsv => delimited(matrix, b"\t", &mut file),
-        DenseFormat::MatrixMarket => matrix_market::write_array(matrix, &mut file),
-    };
-    written.map_err(|error| Error::file(path, error))?;
+    write_dense_to(&mut file, format, matrix).map_err(|error| Error::file(path, error))?;
     file.commit()
+}
+
+/// Writes a dense matrix to anything.
+///
+/// # Errors
+/// What `out` says.
+pub fn write_dense_to<T: Real>(out: &mut dyn Write, format: DenseFormat, matrix: &Matrix<T>) -> io::Result<()> {
+    match format {
+        DenseFormat::Npy => npy(matrix, out),
+        DenseFormat::Csv => delimited(matrix, b",", out),
+        DenseFormat::Tsv => delimited(matrix, b"\t", out),
+        DenseFormat::MatrixMarket => matrix_market::write_array(matrix, out),
+    }
 }
 
 fn npy<T: Real>(matrix: &Matrix<T>, out: &mut dyn Write) -> io::Result<()> {

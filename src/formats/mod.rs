@@ -32,8 +32,11 @@ mod tests;
 mod text;
 mod vecs;
 
-pub use dense::{DenseFormat, DenseInput, DenseMatrix, DenseOptions, read_dense, write_dense};
+pub use dense::{
+    DenseFile, DenseFormat, DenseInput, DenseMatrix, DenseOptions, NpyWriter, read_dense, write_dense, write_dense_to,
+};
 pub use lists::{ListFormat, RankedLists};
+pub use matrix_market::Banner;
 pub use names::Names;
 pub use sparse::{Dtype, Real, SparseFormat, SparseInput, SparseMatrix, SparseOptions, read_sparse, write_sparse};
 

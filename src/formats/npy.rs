@@ -6,9 +6,17 @@ use crate::data::{Buffer, Matrix, Rows};
 use crate::error::Error;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
+use rayon::prelude::*;
+use std::ops::Range;
 
 /// Bytes that are read at a time where they have to be converted: small enough to stay in the cache in between.
 const PIECE: usize = 1 << 16;
+/// Bytes that one thread reads at a time.
+const SHARE: usize = 2 << 20;
+/// Rows of a matrix in Fortran order that are read at a time: a page of a column of f64.
+const TILE_ROWS: usize = 512;
+/// Rows of up to so many bytes are read whole where only some of their columns are wanted.
+const NEAR: usize = 1 << 14;
 
 /// A matrix in a .npy file.
 pub(super) struct Npy {
@@ -28,26 +36,72 @@ impl Npy {
 
     /// All of it in memory.
     pub(super) fn whole<T: Target>(&self) -> Result<Matrix<T>, Error> {
-        let (rows, cols) = (self.header.rows, self.header.cols);
-        // The header was checked against the length of the file, so the product is one that a file can have.
-        let mut values = Buffer::zeroed(rows * cols)?;
-        self.fill(0, rows, &mut values)?;
-        Matrix::from_buffer(rows, cols, values)
+        let mut matrix = self.room(self.header.cols)?;
+        self.read_columns(0, &mut matrix)?;
+        Ok(matrix)
     }
 
-    /// Reads `count` rows from row `first` on into `values`, row-major.
-    fn fill<T: Target>(&self, first: usize, count: usize, values: &mut [T]) -> Result<(), Error> {
-        let (rows, cols) = (self.header.rows, self.header.cols);
-        let mut piece = Vec::new();
-        if !self.header.fortran_order || rows <= 1 || count == 0 {
-            return self.run(first * cols, values, &mut piece);
+    /// Memory for `width` of its columns.
+    pub(super) fn room<T: Target>(&self, width: usize) -> Result<Matrix<T>, Error> {
+        let rows = self.header.rows;
+        let found = || format!("{rows} x {width} values of {} bytes", size_of::<T>());
+        let too_large = || self.source.format("header, shape", "a matrix that fits into memory", found());
+        let length = rows.checked_mul(width).ok_or_else(too_large)?;
+        Matrix::from_buffer(rows, width, Buffer::zeroed(length).map_err(|_| too_large())?)
+    }
+
+    /// Fills a matrix of as many rows with the columns from `first` on; several threads read.
+    pub(super) fn read_columns<T: Target>(&self, first: usize, into: &mut Matrix<T>) -> Result<(), Error> {
+        let width = into.cols();
+        if width == 0 {
+            return Ok(());
         }
-        // Column after column: the values of these rows are neighbours within each.
-        let mut column = vec![T::zeroed(); count];
-        for col in 0..cols {
-            self.run(col * rows + first, &mut column, &mut piece)?;
-            for (value, &number) in values[col..].iter_mut().step_by(cols).zip(&column) {
-                *value = number;
+        let at_a_time = (SHARE / (width * size_of::<T>())).max(1);
+        into.values_mut().par_chunks_mut(at_a_time * width).enumerate().try_for_each(|(share, values)| {
+            let row = share * at_a_time;
+            self.fill(row..row + values.len() / width, first..first + width, values)
+        })
+    }
+
+    /// Reads a part of the matrix into `values`, row-major.
+    fn fill<T: Target>(&self, rows: Range<usize>, columns: Range<usize>, values: &mut [T]) -> Result<(), Error> {
+        let (all_rows, all_cols) = (self.header.rows, self.header.cols);
+        let width = columns.len();
+        let mut piece = Vec::new();
+        if rows.is_empty() || width == 0 {
+            return Ok(());
+        }
+        if self.header.fortran_order && all_rows > 1 {
+            // Column after column: the values of neighbouring rows are neighbours within each. So few rows at a time that
+            // those of the next column still find them in the cache.
+            let mut column = vec![T::zeroed(); TILE_ROWS.min(rows.len())];
+            for (first, values) in rows.step_by(TILE_ROWS).zip(values.chunks_mut(TILE_ROWS * width)) {
+                let column = &mut column[..values.len() / width];
+                for (at, col) in columns.clone().enumerate() {
+                    self.run(col * all_rows + first, column, &mut piece)?;
+                    for (value, &number) in values[at..].iter_mut().step_by(width).zip(&*column) {
+                        *value = number;
+                    }
+                }
+            }
+            return Ok(());
+        }
+        if width == all_cols {
+            return self.run(rows.start * all_cols, values, &mut piece);
+        }
+        let row_bytes = all_cols * size_of::<T>();
+        if row_bytes > NEAR {
+            let mut rows = rows.zip(values.chunks_mut(width));
+            return rows.try_for_each(|(row, values)| self.run(row * all_cols + columns.start, values, &mut piece));
+        }
+        // The system reads what lies between anyway, and one call for many rows is faster than one for each.
+        let at_a_time = (PIECE / row_bytes).clamp(1, rows.len());
+        let mut whole = vec![T::zeroed(); at_a_time * all_cols];
+        for (first, values) in rows.step_by(at_a_time).zip(values.chunks_mut(at_a_time * width)) {
+            let whole = &mut whole[..values.len() / width * all_cols];
+            self.run(first * all_cols, whole, &mut piece)?;
+            for (values, row) in values.chunks_mut(width).zip(whole.chunks(all_cols)) {
+                values.copy_from_slice(&row[columns.clone()]);
             }
         }
         Ok(())
@@ -76,7 +130,7 @@ impl Npy {
 }
 
 /// What the numbers of a file become in memory.
-pub(super) trait Target: bytemuck::Pod {
+pub(super) trait Target: bytemuck::Pod + Send + Sync {
     /// The number that is stored as it is held.
     const NUMBER: Number;
     /// Converts a run of stored numbers.
@@ -157,7 +211,7 @@ impl Rows for Npy {
         let (rows, cols) = (self.header.rows, self.header.cols);
         debug_assert!(first <= rows && count <= rows - first, "rows {first} + {count} of {rows}");
         scratch.resize(count * cols, 0.0);
-        self.fill(first, count, scratch)?;
+        self.fill(first..first + count, 0..cols, scratch)?;
         Ok(scratch)
     }
 }

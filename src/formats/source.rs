@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read, Seek};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// What the path `-` is called in messages.
@@ -15,10 +15,6 @@ pub(super) struct Source {
     part: Option<String>,
     bytes: Bytes,
 }
-
-/// What an archive is read from.
-pub(super) trait ReadSeek: Read + Seek {}
-impl<T: Read + Seek> ReadSeek for T {}
 
 enum Bytes {
     File(File, u64),
@@ -46,12 +42,10 @@ impl Source {
         Ok(Self { path: path.to_owned(), part: None, bytes })
     }
 
-    /// For a reader that goes through an archive by itself.
-    pub(super) fn into_reader(self) -> Box<dyn ReadSeek> {
-        match self.bytes {
-            Bytes::File(file, _) => Box::new(BufReader::with_capacity(1 << 16, file)),
-            Bytes::Memory(bytes) => Box::new(Cursor::new(bytes)),
-        }
+    /// For a reader that goes through an archive by itself. Its clones have positions of their own, so that each thread can
+    /// read another entry.
+    pub(super) fn cursor(&self) -> Cursor<'_> {
+        Cursor { source: self, position: 0 }
     }
 
     /// Bytes that are part of a file: an entry of an archive.
@@ -113,6 +107,41 @@ impl Source {
     }
 }
 
+/// Reads a [`Source`] from a position on.
+#[derive(Clone)]
+pub(super) struct Cursor<'a> {
+    source: &'a Source,
+    position: u64,
+}
+
+impl Read for Cursor<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = match &self.source.bytes {
+            Bytes::File(file, _) => read_at(file, buffer, self.position)?,
+            Bytes::Memory(bytes) => {
+                let rest = usize::try_from(self.position).ok().and_then(|start| bytes.get(start..)).unwrap_or_default();
+                let count = rest.len().min(buffer.len());
+                buffer[..count].copy_from_slice(&rest[..count]);
+                count
+            }
+        };
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for Cursor<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(offset) => self.source.len().checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
+        };
+        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
+
 /// Opens a file for reading; a folder is an error here and not at the first read.
 pub(super) fn open_file(path: &Path) -> Result<File, Error> {
     let file = File::open(path).map_err(|error| Error::file(path, error))?;
@@ -125,6 +154,16 @@ pub(super) fn open_file(path: &Path) -> Result<File, Error> {
 #[cfg(unix)]
 fn read_exact_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, position)
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, position)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, position)
 }
 
 #[cfg(windows)]

@@ -1,9 +1,12 @@
 //! Sparse matrices: one function to read any of their files, one to write them.
 
+use super::dense::DenseMatrix;
+use super::matrix_market::Banner;
+use super::npy::Target;
 use super::source::Source;
 use super::{Format, dotted, extension, matrix_market, npz, text};
 use crate::atomic_file::AtomicFile;
-use crate::data::Csr;
+use crate::data::{Csr, Matrix};
 use crate::error::Error;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -132,8 +135,13 @@ pub(super) fn narrow(value: f64, changed: &mut usize) -> f32 {
     narrow
 }
 
-/// Values that can be written: f32 and f64.
+/// Values that can be read and written: f32 and f64.
 pub trait Real: bytemuck::Pod + Send + Sync + sealed::Sealed {
+    /// Its name.
+    const DTYPE: Dtype;
+    /// A matrix with values of this type, and how many of them that changes.
+    #[doc(hidden)]
+    fn matrix(matrix: DenseMatrix) -> Result<(Matrix<Self>, usize), Error>;
     /// numpy's name for it.
     #[doc(hidden)]
     const DESCR: &'static str;
@@ -143,14 +151,19 @@ pub trait Real: bytemuck::Pod + Send + Sync + sealed::Sealed {
 }
 
 mod sealed {
-    pub trait Sealed {}
+    #[expect(private_bounds, reason = "nobody outside can implement it, so nobody has to see what it needs")]
+    pub trait Sealed: super::Target {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
 }
 
 macro_rules! real {
-    ($type:ty, $name:literal, plain below $limit:literal) => {
+    ($type:ty, $dtype:ident, $name:literal, plain below $limit:literal, $matrix:expr) => {
         impl Real for $type {
+            const DTYPE: Dtype = Dtype::$dtype;
+            fn matrix(matrix: DenseMatrix) -> Result<(Matrix<Self>, usize), Error> {
+                $matrix(matrix)
+            }
             const DESCR: &'static str =
                 if cfg!(target_endian = "big") { concat!(">", $name) } else { concat!("<", $name) };
             fn write(self, out: &mut dyn Write) -> io::Result<()> {
@@ -166,8 +179,8 @@ macro_rules! real {
         }
     };
 }
-real!(f32, "f4", plain below 1e9);
-real!(f64, "f8", plain below 1e17);
+real!(f32, F32, "f4", plain below 1e9, DenseMatrix::into_f32);
+real!(f64, F64, "f8", plain below 1e17, |matrix| Ok((DenseMatrix::into_f64(matrix)?, 0)));
 
 /// How to read a sparse matrix.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -177,6 +190,8 @@ pub struct SparseOptions {
     /// The type of the values; where none is given, the smaller one that holds the stored type: f32 for f32, f16, bool,
     /// patterns and integers of up to 16 bits, f64 for all else.
     pub dtype: Option<Dtype>,
+    /// What a Matrix Market file without a banner holds. A file that has one has to say the same.
+    pub assume: Option<Banner>,
 }
 
 /// A sparse matrix and what its file said.
@@ -200,12 +215,20 @@ pub struct SparseInput {
 pub(super) struct Loaded {
     pub(super) matrix: SparseMatrix,
     pub(super) layout: String,
+    pub(super) counts: Counts,
+}
+
+/// What a reader found worth telling.
+#[derive(Default)]
+pub(super) struct Counts {
     /// Entries that were added to another.
     pub(super) summed: usize,
     /// Integers that f64 cannot hold.
     pub(super) rounded: u64,
     /// Zeros of a dense layout, which became no entries.
     pub(super) left_out: usize,
+    /// Entries beyond the last row's end.
+    pub(super) unused: usize,
 }
 
 /// Reads a whole sparse matrix. `-` is stdin.
@@ -226,12 +249,8 @@ pub fn read_sparse(path: &Path, options: &SparseOptions) -> Result<SparseInput, 
         None => by_content(path)?,
     };
     let loaded = match format {
-        Some(SparseFormat::MatrixMarket) => matrix_market::read_sparse(path)?,
-        Some(SparseFormat::Npz) => {
-            let source = Source::open(path)?;
-            let name = source.path().to_owned();
-            npz::read(source.into_reader(), &name)?
-        }
+        Some(SparseFormat::MatrixMarket) => matrix_market::read_sparse(path, options.assume)?,
+        Some(SparseFormat::Npz) => npz::read(&Source::open(path)?)?,
         None => {
             let extension = extension(path).unwrap_or_default();
             let dense = Format::ALL.iter().any(|format| format.name() == extension);
@@ -258,18 +277,19 @@ fn by_content(path: &Path) -> Result<Option<SparseFormat>, Error> {
 }
 
 fn finish(loaded: Loaded, dtype: Option<Dtype>, name: &str) -> SparseInput {
-    let Loaded { matrix, layout, summed, rounded, left_out } = loaded;
+    let Loaded { matrix, layout, counts: Counts { summed, rounded, left_out, unused } } = loaded;
     let entries = matrix.entries();
     let (matrix, changed) = match dtype {
         Some(dtype) => matrix.convert(dtype),
         None => (matrix, 0),
     };
-    let (zeros, repeated) = (matrix.zeros(), matrix.repeated());
+    let (zeros, repeated) = rayon::join(|| matrix.zeros(), || matrix.repeated());
     let facts = [
         (summed as u64, format!("{summed} repeated entries were added up")),
         (repeated as u64, format!("{repeated} repeated entries are kept: they add up")),
         (zeros as u64, format!("{zeros} stored zeros are kept")),
         (left_out as u64, format!("{left_out} zeros of a dense layout are left out")),
+        (unused as u64, format!("{unused} entries beyond the last row's end are left out")),
         (rounded, format!("{rounded} integers beyond 2^53 are rounded to f64")),
         (changed as u64, format!("f64 values are rounded to f32 ({changed} of {entries} change)")),
     ];

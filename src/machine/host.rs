@@ -52,6 +52,15 @@ fn system() -> Option<System> {
     System::new_with_specifics(wanted).ok()
 }
 
+/// Bytes that a process may still take without the system having to swap or to kill; `None` where it does not say.
+pub(super) fn available_memory() -> Option<u64> {
+    use sysinfo::{MemoryRefreshKind, RefreshKind};
+    let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
+    let system = System::new_with_specifics(memory).ok()?;
+    let limit = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
+    Some(limit.min(system.available_memory())).filter(|&bytes| bytes > 0)
+}
+
 /// How large a buffer has to be to measure memory and not a cache, within what the machine can spare.
 pub(super) fn read_buffer_bytes() -> u64 {
     let system = system();

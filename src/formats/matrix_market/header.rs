@@ -48,12 +48,33 @@ impl Symmetry {
     }
 }
 
-/// What the first line says.
+/// What a Matrix Market file holds, as its first line says: layout, field and symmetry. From text it is read as it stands in
+/// that line, e.g. `coordinate real general`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Banner {
+pub struct Banner {
     pub(super) layout: Layout,
     pub(super) field: Field,
     pub(super) symmetry: Symmetry,
+}
+
+impl std::str::FromStr for Banner {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.to_ascii_lowercase();
+        let words: Vec<_> = text.split_ascii_whitespace().map(str::as_bytes).collect();
+        let [layout, field, symmetry] = words[..] else {
+            return Err("expected a layout, a field and a symmetry, e.g. \"coordinate real general\"".into());
+        };
+        interpret(layout, field, symmetry).map_err(|(expected, found)| format!("expected {expected}, found {found}"))
+    }
+}
+
+impl std::fmt::Display for Banner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let layout = if self.layout == Layout::Coordinate { "coordinate" } else { "array" };
+        write!(f, "{layout} {} {}", self.field.name(), self.symmetry.name())
+    }
 }
 
 impl Banner {
@@ -72,11 +93,13 @@ pub(super) struct Lines<R> {
     reader: R,
     line: u64,
     bytes: Vec<u8>,
+    /// Whether the line read last is still to be taken for what it says.
+    again: bool,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(path: &Path, reader: R) -> Self {
-        Self { path: path.to_owned(), reader, line: 0, bytes: Vec::new() }
+        Self { path: path.to_owned(), reader, line: 0, bytes: Vec::new(), again: false }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -99,6 +122,9 @@ impl<R: BufRead> Lines<R> {
 
     /// Reads the next line, without its end; false at the end of the text.
     fn read(&mut self) -> Result<bool, Error> {
+        if std::mem::take(&mut self.again) {
+            return Ok(true);
+        }
         self.bytes.clear();
         let limit = LONGEST_LINE as u64 + 1;
         let count = self.reader.by_ref().take(limit).read_until(b'\n', &mut self.bytes);
@@ -113,7 +139,8 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-pub(super) fn banner<R: BufRead>(lines: &mut Lines<R>) -> Result<Banner, Error> {
+/// Reads the first line. Where it is no banner, what is assumed holds, and the line is one that follows a banner.
+pub(super) fn banner<R: BufRead>(lines: &mut Lines<R>, assume: Option<Banner>) -> Result<Banner, Error> {
     const EXPECTED: &str =
         "%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric|skew-symmetric";
     if !lines.read()? {
@@ -122,15 +149,31 @@ pub(super) fn banner<R: BufRead>(lines: &mut Lines<R>) -> Result<Banner, Error> 
     let line = lines.bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&lines.bytes).trim_ascii();
     let lower = line.to_ascii_lowercase();
     let words: Vec<_> = lower.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+    if let Some(assumed) = assume
+        && words.first() != Some(&&b"%%matrixmarket"[..])
+    {
+        lines.bytes = line.to_vec();
+        lines.again = true;
+        return Ok(assumed);
+    }
     let [b"%%matrixmarket", object, layout, field, symmetry] = words[..] else {
         return Err(lines.error(EXPECTED, quote(line)));
     };
-    let refuse = |expected: &str, word: &[u8], reason: &str| {
-        Err(lines.error(expected, if reason.is_empty() { quote(word) } else { format!("{}: {reason}", quote(word)) }))
-    };
     if object != b"matrix" {
-        return refuse("a matrix", object, "");
+        return Err(lines.error("a matrix", quote(object)));
     }
+    let banner = interpret(layout, field, symmetry).map_err(|(expected, found)| lines.error(expected, found))?;
+    match assume.filter(|&assumed| assumed != banner) {
+        Some(assumed) => Err(lines.error(format!("{assumed}, as was to be assumed"), quote(line))),
+        None => Ok(banner),
+    }
+}
+
+/// The last three words of a banner, in lower case; or what was expected and found.
+fn interpret(layout: &[u8], field: &[u8], symmetry: &[u8]) -> Result<Banner, (&'static str, String)> {
+    let refuse = |expected: &'static str, word: &[u8], reason: &str| {
+        Err((expected, if reason.is_empty() { quote(word) } else { format!("{}: {reason}", quote(word)) }))
+    };
     let layout = match layout {
         b"coordinate" => Layout::Coordinate,
         b"array" => Layout::Array,

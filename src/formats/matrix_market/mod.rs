@@ -26,14 +26,15 @@ mod header;
 mod number;
 mod write;
 
+pub use header::Banner;
 pub(super) use write::{write_array, write_coordinate};
 
-use super::sparse::{Loaded, SparseMatrix};
+use super::sparse::{Counts, Loaded, SparseMatrix};
 use super::text;
 use crate::data::{Buffer, Csr, Matrix};
 use crate::error::Error;
 use entries::Rules;
-use header::{Banner, Field, Layout, Lines, Symmetry};
+use header::{Field, Layout, Lines, Symmetry};
 use std::io::BufRead;
 use std::path::Path;
 
@@ -43,11 +44,11 @@ const ROWS_OF_ANY_FILE: u64 = 1 << 27;
 const ROWS_A_BYTE: u64 = 64;
 
 /// Reads a matrix of either layout as a sparse one. Zeros of an `array` are no entries.
-pub(super) fn read_sparse(path: &Path) -> Result<Loaded, Error> {
+pub(super) fn read_sparse(path: &Path, assume: Option<Banner>) -> Result<Loaded, Error> {
     let file_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let (original, path) = (path, &text::named(path));
     let mut lines = Lines::new(path, text::open(original)?);
-    let banner = header::banner(&mut lines)?;
+    let banner = header::banner(&mut lines, assume)?;
     match banner.layout {
         Layout::Coordinate => coordinate(lines, banner, file_bytes),
         Layout::Array => {
@@ -61,7 +62,7 @@ pub(super) fn read_sparse(path: &Path) -> Result<Loaded, Error> {
 pub(super) fn read_dense(path: &Path) -> Result<(Matrix<f64>, u64), Error> {
     let (original, path) = (path, &text::named(path));
     let mut lines = Lines::new(path, text::open(original)?);
-    let banner = header::banner(&mut lines)?;
+    let banner = header::banner(&mut lines, None)?;
     if banner.layout == Layout::Coordinate {
         return Err(lines.error("array, which is dense", "coordinate, which is sparse"));
     }
@@ -85,15 +86,15 @@ fn coordinate(mut lines: Lines<Box<dyn BufRead>>, banner: Banner, file_bytes: u6
     let (rows, cols) = (usize::try_from(rows).map_err(too_large)?, usize::try_from(cols).map_err(too_large)?);
     let layout = format!("Matrix Market coordinate {} {}", banner.field.name(), banner.symmetry.name());
     let entries::Entries { rows: row_of, columns, mut values, rounded, .. } = parts;
-    let (matrix, repeated) = if banner.field == Field::Pattern {
-        let (matrix, repeated) = Csr::from_coordinates(rows, cols, &row_of, columns, vec![1.0_f32; row_of.len()])?;
-        (SparseMatrix::F32(matrix), repeated)
+    let (matrix, summed) = if banner.field == Field::Pattern {
+        let (matrix, summed) = Csr::from_coordinates(rows, cols, &row_of, columns, vec![1.0_f32; row_of.len()])?;
+        (SparseMatrix::F32(matrix), summed)
     } else {
         values.shrink_to_fit();
-        let (matrix, repeated) = Csr::from_coordinates(rows, cols, &row_of, columns, values)?;
-        (SparseMatrix::F64(matrix), repeated)
+        let (matrix, summed) = Csr::from_coordinates(rows, cols, &row_of, columns, values)?;
+        (SparseMatrix::F64(matrix), summed)
     };
-    Ok(Loaded { matrix, layout, summed: repeated, rounded, left_out: 0 })
+    Ok(Loaded { matrix, layout, counts: Counts { summed, rounded, ..Counts::default() } })
 }
 
 fn array(mut lines: Lines<Box<dyn BufRead>>, banner: Banner) -> Result<(Matrix<f64>, u64), Error> {
@@ -155,5 +156,6 @@ fn from_dense(path: &Path, dense: &Matrix<f64>, rounded: u64) -> Result<Loaded, 
     }
     let left_out = dense.values().len() - values.len();
     let matrix = SparseMatrix::F64(Csr::new(dense.rows(), dense.cols(), indptr, indices, values)?);
-    Ok(Loaded { matrix, layout: "Matrix Market array".into(), summed: 0, rounded, left_out })
+    let counts = Counts { rounded, left_out, ..Counts::default() };
+    Ok(Loaded { matrix, layout: "Matrix Market array".into(), counts })
 }

@@ -1,23 +1,28 @@
 //! The arrays of an .npz archive, each converted to what the caller needs while it is read.
 
 use super::super::npy_header::{self, ArrayHeader, Kind};
-use super::super::source::Source;
+use super::super::source::{Cursor, Source};
 use crate::error::Error;
 use half::f16;
-use std::io::{Read, Seek};
+use std::io::Read;
 use std::path::Path;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
 /// Bytes that are read at a time where they have to be converted.
 const PIECE: usize = 1 << 16;
+/// Bytes that are read at a time where memory holds them as the file does: what is read is still in the cache when the
+/// checksum is computed.
+const RUN: usize = 1 << 18;
 /// The best that deflate can do: 258 bytes for 2 bits.
 const BEST_COMPRESSION: u64 = 1032;
 /// Up to here f64 holds every whole number.
 const EXACT: u64 = 1 << 53;
 
-pub(super) struct Archive<'a, R> {
-    zip: ZipArchive<R>,
+/// An archive; clones read other entries at the same time.
+#[derive(Clone)]
+pub(super) struct Archive<'a> {
+    zip: ZipArchive<Cursor<'a>>,
     path: &'a Path,
     bytes: u64,
 }
@@ -26,6 +31,15 @@ pub(super) struct Archive<'a, R> {
 pub(super) enum Values {
     F32(Vec<f32>),
     F64(Vec<f64>),
+}
+
+impl Values {
+    pub(super) fn truncate(&mut self, length: usize) {
+        match self {
+            Self::F32(values) => values.truncate(length),
+            Self::F64(values) => values.truncate(length),
+        }
+    }
 }
 
 pub(super) struct Data {
@@ -44,14 +58,12 @@ struct Member<'a> {
     count: usize,
 }
 
-impl<'a, R: Read + Seek> Archive<'a, R> {
-    pub(super) fn open(mut reader: R, path: &'a Path) -> Result<Self, Error> {
+impl<'a> Archive<'a> {
+    pub(super) fn open(source: &'a Source) -> Result<Self, Error> {
+        let (path, bytes) = (source.path(), source.len());
         let mut start = [0; 4];
-        let io_error = |error| Error::file(path, error);
-        let bytes = reader.seek(std::io::SeekFrom::End(0)).map_err(io_error)?;
-        reader.rewind().map_err(io_error)?;
         let available = usize::try_from(bytes.min(4)).unwrap_or(4);
-        reader.read_exact(&mut start[..available]).map_err(io_error)?;
+        source.read_exact_at(&mut start[..available], 0)?;
         let expected = "a zip archive (.npz)";
         if available == 0 {
             return Err(Error::format(path, "byte 0", expected, "an empty file"));
@@ -60,8 +72,7 @@ impl<'a, R: Read + Seek> Archive<'a, R> {
             let found = format!("\"{}\"", start[..available].escape_ascii());
             return Err(Error::format(path, "byte 0", expected, found));
         }
-        reader.rewind().map_err(io_error)?;
-        let zip = ZipArchive::new(reader).map_err(|error| match error {
+        let zip = ZipArchive::new(source.cursor()).map_err(|error| match error {
             ZipError::Io(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Error::file(path, error),
             error => Error::format(path, "the directory of the archive", "a whole zip archive", plain(&error)),
         })?;
@@ -172,14 +183,36 @@ impl<'a, R: Read + Seek> Archive<'a, R> {
         member.integers(expected, convert)
     }
 
-    /// `count` row or column numbers below `most`.
+    /// As many row or column numbers below `most` as `count` says.
     pub(super) fn indices(&mut self, name: &str, count: usize, most: usize) -> Result<Vec<u32>, Error> {
-        let indices = self.integers(name, &format!("an index from 0 to below {most}"), |value| index(value, most))?;
-        if indices.len() != count {
+        let (indices, stored) = self.first_indices(name, count, most)?;
+        if stored > count {
             let by = if self.has("indptr") { "indptr.npy" } else { "data.npy" };
-            return Err(self.error(name, "length", format!("{count}, as {by} says"), indices.len().to_string()));
+            return Err(self.error(name, "length", format!("{count}, as {by} says"), stored.to_string()));
         }
         Ok(indices)
+    }
+
+    /// As [`indices`](Self::indices), and how many there are: those after the first `count` mean nothing.
+    pub(super) fn first_indices(&mut self, name: &str, count: usize, most: usize) -> Result<(Vec<u32>, usize), Error> {
+        let by = if self.has("indptr") { "indptr.npy" } else { "data.npy" };
+        let mut member = self.member(name)?;
+        if member.header.shape.len() != 1 {
+            return Err(member.source.format("header, shape", "1 dimension", member.header.shape.len().to_string()));
+        }
+        if member.count < count {
+            return Err(member.source.format("length", format!("{count}, as {by} says"), member.count.to_string()));
+        }
+        Ok((member.indices(count, most)?, member.count))
+    }
+
+    /// How many values an array of one dimension has, by its header.
+    pub(super) fn length(&mut self, name: &str) -> Result<usize, Error> {
+        let member = self.member(name)?;
+        match member.header.shape[..] {
+            [_] => Ok(member.count),
+            _ => Err(member.source.format("shape", "1 dimension", member.header.shape.len().to_string())),
+        }
     }
 
     /// Row and column numbers as the two rows of one array.
@@ -242,6 +275,7 @@ impl<'a, R: Read + Seek> Archive<'a, R> {
     }
 }
 
+/// A row or column number.
 fn index(value: i64, most: usize) -> Option<u32> {
     u32::try_from(value).ok().filter(|&index| (index as usize) < most)
 }
@@ -278,7 +312,52 @@ fn last_fastest<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
 
 impl Member<'_> {
     fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
-        self.reader.read_exact(bytes).map_err(|error| self.source.format("data", "readable data", error.to_string()))
+        bytes.chunks_mut(RUN).try_for_each(|run| {
+            let read = self.reader.read_exact(run);
+            read.map_err(|error| self.source.format("data", "readable data", error.to_string()))
+        })
+    }
+
+    /// All numbers as they are stored.
+    fn as_stored<T: bytemuck::Pod>(&mut self) -> Result<Vec<T>, Error> {
+        // Asked for, so that what does not fit is an error; given back, as zeros cost nothing where they are allocated.
+        drop(self.room::<T>()?);
+        let mut all = vec![T::zeroed(); self.count];
+        self.fill(bytemuck::cast_slice_mut(&mut all))?;
+        self.end()?;
+        Ok(all)
+    }
+
+    fn is_native(&self) -> bool {
+        self.header.big_endian == cfg!(target_endian = "big")
+    }
+
+    /// The first `count` of these numbers, each below `most`.
+    fn indices(&mut self, count: usize, most: usize) -> Result<Vec<u32>, Error> {
+        let expected = format!("an index from 0 to below {most}");
+        let (Kind::Int(4) | Kind::Uint(4), true) = (self.header.kind, self.is_native()) else {
+            let mut at = 0;
+            // What is of no meaning may have any value.
+            let mut all = self.integers(&expected, |value| {
+                at += 1;
+                index(value, most).or((at > count).then_some(0))
+            })?;
+            all.truncate(count);
+            return Ok(all);
+        };
+        let mut all = self.as_stored::<u32>()?;
+        all.truncate(count);
+        // The largest first: finding it takes a fraction of the time that looking for the first beyond takes. As bits, a
+        // negative number is 2^31 or more, which no positive one is.
+        let signed = self.header.kind == Kind::Int(4);
+        let limit = if signed { most.min(1 << 31) } else { most };
+        if all.iter().max().is_some_and(|&largest| largest as usize >= limit)
+            && let Some(at) = all.iter().position(|&index| index as usize >= limit)
+        {
+            let found = if signed { all[at].cast_signed().to_string() } else { all[at].to_string() };
+            return Err(self.source.format(format!("value {at}"), expected, found));
+        }
+        Ok(all)
     }
 
     /// Reads the end, where the checksum is compared.
@@ -305,7 +384,7 @@ impl Member<'_> {
             let count = left.min(PIECE / N);
             let piece = &mut piece[..count * N];
             self.fill(piece)?;
-            if N > 1 && self.header.big_endian != cfg!(target_endian = "big") {
+            if N > 1 && !self.is_native() {
                 piece.as_chunks_mut::<N>().0.iter_mut().for_each(|number| number.reverse());
             }
             for &number in piece.as_chunks::<N>().0 {
@@ -328,7 +407,7 @@ impl Member<'_> {
         })
     }
 
-    fn integers<T>(&mut self, expected: &str, convert: impl Fn(i64) -> Option<T>) -> Result<Vec<T>, Error> {
+    fn integers<T>(&mut self, expected: &str, mut convert: impl FnMut(i64) -> Option<T>) -> Result<Vec<T>, Error> {
         let mut all = self.room()?;
         let source = Source::part(self.source.path(), self.source.part_name(), Vec::new());
         let kind = self.header.kind;
@@ -355,7 +434,11 @@ impl Member<'_> {
     }
 
     fn values(&mut self) -> Result<(Values, u64), Error> {
-        let native = self.header.big_endian == cfg!(target_endian = "big");
+        match self.header.kind {
+            Kind::Float(4) if self.is_native() => return Ok((Values::F32(self.as_stored()?), 0)),
+            Kind::Float(8) if self.is_native() => return Ok((Values::F64(self.as_stored()?), 0)),
+            _ => {}
+        }
         let mut narrow = Vec::new();
         let mut wide = Vec::new();
         let mut rounded = 0;
@@ -365,16 +448,6 @@ impl Member<'_> {
         }
         let is_wide = matches!(self.header.kind, Kind::Float(8) | Kind::Int(4 | 8) | Kind::Uint(4 | 8));
         match self.header.kind {
-            Kind::Float(4) if native => {
-                narrow.resize(self.count, 0.0);
-                self.fill(bytemuck::cast_slice_mut(&mut narrow))?;
-                self.end()?;
-            }
-            Kind::Float(8) if native => {
-                wide.resize(self.count, 0.0);
-                self.fill(bytemuck::cast_slice_mut(&mut wide))?;
-                self.end()?;
-            }
             Kind::Float(2) => self.convert(&mut narrow, |bytes| f16::from_ne_bytes(bytes).to_f32())?,
             Kind::Float(4) => self.convert(&mut narrow, f32::from_ne_bytes)?,
             Kind::Float(8) => self.convert(&mut wide, f64::from_ne_bytes)?,

@@ -15,45 +15,48 @@
 //! without zip64. Arrays of Python objects are pickles, which can run code: they are refused.
 //!
 //! Repeated and unsorted entries of csr, csc and bsr are kept as they are, every zero of a block included; those of coo are
-//! summed. The zeros of dia are padding and left out, as scipy leaves them out.
+//! summed. Entries of csr, csc and bsr beyond the last row's end mean nothing and are left out. The zeros of dia are padding and left out, as scipy leaves them out.
 
 mod archive;
 mod write;
 
 pub(super) use write::write;
 
-use super::sparse::{Loaded, SparseMatrix};
+use super::source::Source;
+use super::sparse::{Counts, Loaded, SparseMatrix};
 use crate::data::Csr;
 use crate::error::Error;
 use archive::{Archive, Values};
-use std::io::{Read, Seek};
 use std::ops::AddAssign;
-use std::path::Path;
 
 /// The largest row pointers that a small file can ask for: 2^27 rows, 1 GiB.
 const ROWS_OF_ANY_FILE: u64 = 1 << 27;
 /// From then on, rows for each byte of the file.
 const ROWS_A_BYTE: u64 = 64;
 
-pub(super) fn read<R: Read + Seek>(reader: R, path: &Path) -> Result<Loaded, Error> {
-    let mut archive = Archive::open(reader, path)?;
+/// Reads a whole archive. The large entries are read at the same time, each by a thread: inflating is what takes longest.
+pub(super) fn read(source: &Source) -> Result<Loaded, Error> {
+    let mut archive = Archive::open(source)?;
     let format = archive.text("format")?;
     let [rows, cols] = shape(&mut archive)?;
     let layout = format!("scipy {format}");
-    let (matrix, summed, rounded, left_out) = match format.as_str() {
+    let (matrix, counts) = match format.as_str() {
         "csr" | "csc" => {
             let (major, minor) = if format == "csr" { (rows, cols) } else { (cols, rows) };
             let indptr = indptr(&mut archive, major, "shape")?;
             let entries = indptr[indptr.len() - 1];
-            let indices = archive.indices("indices", entries, minor)?;
-            let data = archive.data("data")?;
-            archive.check_shape("data", &data.shape, &[entries])?;
+            let mut other = archive.clone();
+            let (indices, data) =
+                rayon::join(|| archive.first_indices("indices", entries, minor), || other.data("data"));
+            let ((indices, stored), mut data) = (indices?, data?);
+            let unused = unused(&archive, &data.shape, entries, stored)?;
+            data.values.truncate(entries);
             let compressed = |matrix: SparseMatrix| if format == "csr" { Ok(matrix) } else { transpose(&matrix) };
             let matrix = match data.values {
                 Values::F32(values) => SparseMatrix::F32(Csr::new(major, minor, indptr, indices, values)?),
                 Values::F64(values) => SparseMatrix::F64(Csr::new(major, minor, indptr, indices, values)?),
             };
-            (compressed(matrix)?, 0, data.rounded, 0)
+            (compressed(matrix)?, Counts { rounded: data.rounded, unused, ..Counts::default() })
         }
         "bsr" => {
             let data = archive.data("data")?;
@@ -66,27 +69,30 @@ pub(super) fn read<R: Read + Seek>(reader: R, path: &Path) -> Result<Loaded, Err
             }
             let indptr = indptr(&mut archive, rows / high, "shape")?;
             let entries = indptr[indptr.len() - 1];
-            let indices = archive.indices("indices", entries, cols / wide)?;
-            archive.check_shape("data", &[blocks], &[entries])?;
+            let (indices, stored) = archive.first_indices("indices", entries, cols / wide)?;
+            let unused = unused(&archive, &[blocks], entries, stored)?;
             let (shape, block) = ((rows, cols), (high, wide));
             let matrix = match data.values {
                 Values::F32(values) => SparseMatrix::F32(blocked(shape, block, &indptr, &indices, &values)?),
                 Values::F64(values) => SparseMatrix::F64(blocked(shape, block, &indptr, &indices, &values)?),
             };
-            (matrix, 0, data.rounded, 0)
+            (matrix, Counts { rounded: data.rounded, unused, ..Counts::default() })
         }
         "coo" => {
-            let data = archive.data("data")?;
-            let [entries] = data.shape[..] else {
-                return Err(archive.error("data", "shape", "1 dimension", data.shape.len().to_string()));
-            };
+            let entries = archive.length("data")?;
             let most = ROWS_OF_ANY_FILE.max(archive.bytes().saturating_mul(ROWS_A_BYTE));
             check_rows(&archive, rows, most)?;
-            let (row_of, indices) = if archive.has("coords") {
-                archive.coordinates("coords", entries, [rows, cols])?
-            } else {
-                (archive.indices("row", entries, rows)?, archive.indices("col", entries, cols)?)
+            let (mut other, mut third) = (archive.clone(), archive.clone());
+            let places = || {
+                if archive.has("coords") {
+                    return archive.coordinates("coords", entries, [rows, cols]);
+                }
+                let (row_of, indices) =
+                    rayon::join(|| archive.indices("row", entries, rows), || third.indices("col", entries, cols));
+                Ok((row_of?, indices?))
             };
+            let (places, data) = rayon::join(places, || other.data("data"));
+            let ((row_of, indices), data) = (places?, data?);
             let (matrix, summed) = match data.values {
                 Values::F32(values) => {
                     let (matrix, summed) = Csr::from_coordinates(rows, cols, &row_of, indices, values)?;
@@ -97,7 +103,7 @@ pub(super) fn read<R: Read + Seek>(reader: R, path: &Path) -> Result<Loaded, Err
                     (SparseMatrix::F64(matrix), summed)
                 }
             };
-            (matrix, summed, data.rounded, 0)
+            (matrix, Counts { summed, rounded: data.rounded, ..Counts::default() })
         }
         "dia" => {
             let data = archive.data("data")?;
@@ -117,14 +123,27 @@ pub(super) fn read<R: Read + Seek>(reader: R, path: &Path) -> Result<Loaded, Err
                     (SparseMatrix::F64(matrix), left_out)
                 }
             };
-            (matrix, 0, data.rounded, left_out)
+            (matrix, Counts { rounded: data.rounded, left_out, ..Counts::default() })
         }
         other => return Err(archive.error("format", "value", "csr, csc, coo, bsr or dia", format!("{other:?}"))),
     };
-    Ok(Loaded { matrix, layout, summed, rounded, left_out })
+    Ok(Loaded { matrix, layout, counts })
 }
 
-fn shape<R: Read + Seek>(archive: &mut Archive<'_, R>) -> Result<[usize; 2], Error> {
+/// How many entries there are beyond where the last row ends: room that whoever filled the arrays did not use.
+fn unused(archive: &Archive<'_>, data: &[usize], entries: usize, stored: usize) -> Result<usize, Error> {
+    let length = data.first().copied().unwrap_or(0);
+    if length < entries || data.len() != 1 {
+        archive.check_shape("data", data, &[entries])?;
+    }
+    if length != stored {
+        let expected = format!("{stored} entries, as indices.npy has");
+        return Err(archive.error("data", "shape", expected, length.to_string()));
+    }
+    Ok(stored - entries)
+}
+
+fn shape(archive: &mut Archive<'_>) -> Result<[usize; 2], Error> {
     let numbers = archive.integers("shape", "a size", |value| usize::try_from(value).ok())?;
     let Ok([rows, cols]) = <[usize; 2]>::try_from(numbers.as_slice()) else {
         return Err(archive.error("shape", "length", "2 numbers, rows and columns", numbers.len().to_string()));
@@ -136,7 +155,7 @@ fn shape<R: Read + Seek>(archive: &mut Archive<'_, R>) -> Result<[usize; 2], Err
     Ok([rows, cols])
 }
 
-fn check_rows<R: Read + Seek>(archive: &Archive<'_, R>, rows: usize, max: u64) -> Result<(), Error> {
+fn check_rows(archive: &Archive<'_>, rows: usize, max: u64) -> Result<(), Error> {
     if rows as u64 > max {
         let what = format!("{}: shape.npy: rows", archive.path().display());
         return Err(Error::Limit { what, requested: rows as u64, max });
@@ -145,7 +164,7 @@ fn check_rows<R: Read + Seek>(archive: &Archive<'_, R>, rows: usize, max: u64) -
 }
 
 /// Row pointers, which begin with 0, never decrease, and are one more than the rows.
-fn indptr<R: Read + Seek>(archive: &mut Archive<'_, R>, rows: usize, says: &str) -> Result<Vec<usize>, Error> {
+fn indptr(archive: &mut Archive<'_>, rows: usize, says: &str) -> Result<Vec<usize>, Error> {
     let indptr = archive.integers("indptr", "a position from 0 on", |value| usize::try_from(value).ok())?;
     if indptr.len().checked_sub(1) != Some(rows) {
         let expected = format!("{} positions, as {says}.npy says", rows.saturating_add(1));
