@@ -1,11 +1,261 @@
 //! `lodestar spmm`: arguments, and running on files.
 
-use crate::cli::Io;
+mod operands;
+mod product;
 
-pub(super) fn command() -> clap::Command {
-    clap::Command::new("spmm")
+use crate::cli::Io;
+use crate::error::Error;
+use crate::formats::{Banner, DenseFormat, Dtype, SparseFormat};
+use crate::kernels::Platform;
+use clap::{Args, FromArgMatches};
+use operands::Operands;
+use product::{Done, Memory, Sink};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const LONG_ABOUT: &str = "\
+The product C = A B of a sparse matrix A and a dense matrix B, in f32 or f64.
+
+Reads A from Matrix Market (.mtx, .mm: coordinate or array; general, symmetric, skew-symmetric; real, integer, pattern; \
+also .gz and .zst) and from what scipy.sparse.save_npz writes (.npz: csr, csc, coo, bsr, dia; compressed or not), and B from \
+.npy (f32, f16, f64, u8, i8; C and Fortran order), .csv, .tsv and Matrix Market arrays. Writes C as .npy, .csv, .tsv or a \
+Matrix Market array.
+
+What A does not store is not multiplied: NaN or infinity in B counts only where A has an entry, and a stored zero times \
+infinity is NaN. Repeated entries add up. Without --dtype the product is computed in f64 if A or B holds f64 (text does), \
+else in f32.
+
+Every element of C is summed in the order in which A stores the row's entries. So the CPU gives the same bytes for any \
+number of threads, and whether or not the work is cut into blocks.
+
+A is held in memory. B and C are cut into blocks where they do not fit into --memory together, if B is a .npy file and C is \
+written to one; in other formats they are held whole.";
+
+const EXAMPLES: &str = "\
+Examples:
+  The product of a sparse matrix that scipy saved and a numpy array, as a numpy array:
+    lodestar spmm tests/golden/sparse/m_csr_i32_stored.npz tests/golden/spmm/b.npy --output c.npy
+
+  As csv on stdout, from a Matrix Market file and a csv file:
+    lodestar spmm tests/golden/sparse/m_general.mtx tests/golden/spmm/b.csv
+
+  The transposed matrix times B, in f32, whatever the files hold:
+    lodestar spmm A.npz B.npy --transpose-a --dtype f32 --output C.npy
+
+  Where the time goes, as one line of JSON:
+    lodestar spmm A.npz B.npy --output C.npy --json
+
+  A file of a network without a banner:
+    lodestar spmm web.mtx B.npy --assume \"coordinate pattern general\" --output C.npy
+
+  B from a pipe, C to another:
+    make-features | lodestar spmm graph.mtx.gz - --format-b csv --output - | less
+
+  A product larger than memory, 4 GiB of B and C at a time:
+    lodestar spmm A.npz B.npy --memory 4GiB --output C.npy";
+
+#[derive(Args)]
+struct Arguments {
+    /// The sparse matrix: Matrix Market or scipy's .npz; - is stdin (then --format-a says what it holds)
+    #[arg(value_name = "A", help_heading = "Input")]
+    a: PathBuf,
+    /// The dense matrix, with as many rows as A has columns; - is stdin (then --format-b says what it holds)
+    #[arg(value_name = "B", help_heading = "Input")]
+    b: PathBuf,
+    /// Format of A, where neither its extension nor its first bytes say it: mtx, npz
+    #[arg(long, value_name = "FORMAT", help_heading = "Input", value_parser = sparse_format)]
+    format_a: Option<SparseFormat>,
+    /// Format of B, where its extension does not say it: npy, csv, tsv, mtx
+    #[arg(long, value_name = "FORMAT", help_heading = "Input", value_parser = dense_format)]
+    format_b: Option<DenseFormat>,
+    /// What A holds, where it is a Matrix Market file without its first line: layout, field and symmetry, such as
+    /// "coordinate real general"
+    #[arg(long, value_name = "BANNER", help_heading = "Input", value_parser = str::parse::<Banner>)]
+    assume: Option<Banner>,
+
+    /// Multiply by A transposed
+    #[arg(long, help_heading = "Product")]
+    transpose_a: bool,
+    /// The type of A, B and C while computing and in the output [default: f64 if A or B holds f64, else f32]
+    #[arg(long, value_name = "f32|f64", help_heading = "Product", value_parser = dtype)]
+    dtype: Option<Dtype>,
+
+    /// Where to write C; the extension says the format (.npy, .csv, .tsv, .mtx). Default: stdout
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Format of C, where the extension does not say it: npy, csv, tsv, mtx. Default on stdout: csv
+    #[arg(long, value_name = "FORMAT", help_heading = "Output", value_parser = dense_format)]
+    output_format: Option<DenseFormat>,
+    /// Also write one line of JSON with shapes and milliseconds, as --json does; to stderr where C goes to stdout
+    #[arg(long, help_heading = "Output")]
+    timing: bool,
+    /// Say on stderr where the product is computed, and why
+    #[arg(long, help_heading = "Output")]
+    explain: bool,
+
+    /// Memory for B and C together, e.g. 500MB or 4GiB [default: half of what is available]
+    #[arg(long, value_name = "SIZE", help_heading = "Machine", value_parser = bytes)]
+    memory: Option<u64>,
+    /// Where to compute. auto is the CPU: results do not record yet from which size on a device is faster
+    #[arg(long, value_name = "auto|cpu|gpu|software|NAME", default_value = "auto", help_heading = "Machine")]
+    device: String,
+    /// Threads of the CPU [default: all]
+    #[arg(long, value_name = "N", help_heading = "Machine")]
+    threads: Option<usize>,
 }
 
-pub(super) fn run(_: &clap::ArgMatches, _: &mut Io) -> anyhow::Result<()> {
-    anyhow::bail!("not built")
+fn sparse_format(name: &str) -> Result<SparseFormat, String> {
+    let format = SparseFormat::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name));
+    format.ok_or_else(|| format!("expected one of {SPARSE_FORMATS}"))
+}
+
+fn dense_format(name: &str) -> Result<DenseFormat, String> {
+    let format = DenseFormat::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name));
+    format.ok_or_else(|| format!("expected one of {DENSE_FORMATS}"))
+}
+
+const SPARSE_FORMATS: &str = "mtx, npz";
+const DENSE_FORMATS: &str = "npy, csv, tsv, mtx";
+
+fn dtype(name: &str) -> Result<Dtype, String> {
+    [Dtype::F32, Dtype::F64].into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| "expected f32 or f64".into())
+}
+
+/// A number of bytes: `4096`, `1.5GiB`, `500 MB`.
+fn bytes(text: &str) -> Result<u64, String> {
+    let expected = || "expected a size such as 500MB or 4GiB".to_owned();
+    let text = text.trim();
+    let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().map_err(|_| expected())?;
+    let unit = match text[digits..].trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "k" | "kib" => 1024.0,
+        "m" | "mib" => 1_048_576.0,
+        "g" | "gib" => 1_073_741_824.0,
+        "t" | "tib" => 1_099_511_627_776.0,
+        _ => return Err(expected()),
+    };
+    let bytes = number * unit;
+    if !(1.0..9e18).contains(&bytes) {
+        return Err("expected at least one byte".into());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range above")]
+    Ok(bytes as u64)
+}
+
+pub(super) fn command() -> clap::Command {
+    Arguments::augment_args(
+        clap::Command::new("spmm")
+            .about("The product of a sparse and a dense matrix, in f32 or f64")
+            .long_about(LONG_ABOUT)
+            .after_long_help(EXAMPLES)
+            .after_help("Examples and all details: lodestar spmm --help"),
+    )
+}
+
+pub(super) fn run(arguments: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<()> {
+    let arguments = Arguments::from_arg_matches(arguments)?;
+    let sink = Sink::new(&arguments, io)?;
+    let platform = platform(&arguments, io)?;
+    if arguments.explain {
+        io.note(explain(&arguments, &platform));
+    }
+    let memory = Memory::new(arguments.memory, io);
+    // So many threads and no more: for reading too.
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(platform.threads).build()?;
+    let operands = Operands::read(&arguments, &memory, &threads, io)?;
+    let is_file = sink.is_file();
+    let done = product::write(operands, sink, &memory, &platform, &threads, io)?;
+    if arguments.timing || io.json {
+        let line = timing(&done, &platform);
+        if is_file {
+            writeln!(io.out, "{line}")?;
+        } else {
+            io.out.flush()?;
+            io.note(line);
+        }
+    }
+    Ok(())
+}
+
+fn platform(arguments: &Arguments, io: &Io) -> anyhow::Result<Platform> {
+    if arguments.threads == Some(0) {
+        return Err(Error::argument("--threads", "at least 1", 0).into());
+    }
+    // Without a result to go by, `auto` is the CPU: opening a device takes longer than most products.
+    let device = if arguments.device == "auto" { "cpu" } else { &arguments.device };
+    let platform = io.platform(device)?;
+    Ok(Platform { threads: arguments.threads.unwrap_or(platform.threads), ..platform })
+}
+
+/// Where a product is computed: `cpu`, or the adapter.
+fn place(platform: &Platform) -> String {
+    #[cfg(feature = "gpu")]
+    if let Some(device) = &platform.device {
+        let kind = if device.is_software() { "software adapter" } else { "gpu" };
+        return format!("{kind} ({})", device.info().name);
+    }
+    format!("cpu ({}, {} threads)", platform.level, platform.threads)
+}
+
+fn explain(arguments: &Arguments, platform: &Platform) -> String {
+    let reason = if arguments.device == "auto" {
+        "auto is the CPU, as results do not record yet from which size on a device is faster"
+    } else {
+        "as asked for"
+    };
+    format!("{}: {reason}", place(platform))
+}
+
+fn timing(done: &Done, platform: &Platform) -> String {
+    let Done { rows, inner, width, entries, .. } = *done;
+    let operations = 2.0 * entries as f64 * width as f64;
+    let seconds = done.multiplying.as_secs_f64();
+    serde_json::json!({
+        "a": [rows, inner],
+        "b": [inner, width],
+        "c": [rows, width],
+        "entries": entries,
+        "dtype": done.dtype.name(),
+        "ms": seconds * 1e3,
+        "gflops": if seconds > 0.0 { operations / seconds / 1e9 } else { 0.0 },
+        "read_ms": done.reading.as_secs_f64() * 1e3,
+        "write_ms": done.writing.as_secs_f64() * 1e3,
+        "blocks": done.blocks,
+        "device": done.place,
+        "simd": platform.level.name(),
+        "threads": platform.threads,
+    })
+    .to_string()
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        for (text, value) in [
+            ("1", 1),
+            ("4096 B", 4096),
+            ("500MB", 500_000_000),
+            ("4GiB", 4 << 30),
+            ("1.5g", 3 << 29),
+            ("2 kib", 2048),
+            ("1tb", 1_000_000_000_000),
+        ] {
+            assert_eq!(bytes(text), Ok(value), "{text}");
+        }
+        for text in ["", "0", "GiB", "-1", "1.2.3", "4 parsecs", "1e30", "99999999TiB", "nan"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
 }
