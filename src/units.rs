@@ -1,5 +1,6 @@
-//! Quantities that print themselves: [`Bytes`], [`Nanos`], [`PerSecond`].
+//! Quantities that print themselves: [`Bytes`], [`Nanos`], [`PerSecond`], and the values of axes: [`AxisValue`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Three significant digits, no exponent: 9.87, 98.7, 987, 9870.
@@ -59,9 +60,102 @@ impl fmt::Display for PerSecond {
     }
 }
 
+/// Where a case stands on one of its axes: at a number (256 queries), or at one of the names that the kernel lists (the kind
+/// of a matrix, the type of its values). In files it is what it is: a number or a string.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize, schemars::JsonSchema), serde(untagged))]
+pub enum AxisValue {
+    /// A whole number.
+    Number(u64),
+    /// A name.
+    Name(String),
+}
+
+impl fmt::Display for AxisValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Name(name) => name.fmt(f),
+        }
+    }
+}
+
+impl From<u64> for AxisValue {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for AxisValue {
+    fn from(name: &str) -> Self {
+        Self::Name(name.to_owned())
+    }
+}
+
+/// By hand, so that a value of another kind is refused in words a reader of the file understands.
+#[cfg(feature = "cli")]
+impl<'de> serde::Deserialize<'de> for AxisValue {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl serde::de::Visitor<'_> for Either {
+            type Value = AxisValue;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number from 0 or a name")
+            }
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<AxisValue, E> {
+                Ok(AxisValue::Number(number))
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<AxisValue, E> {
+                let unsigned = u64::try_from(number);
+                unsigned
+                    .map(AxisValue::Number)
+                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
+            }
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<AxisValue, E> {
+                Ok(AxisValue::from(name))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// The pinned axes of a case by their names.
+pub type Context = BTreeMap<String, AxisValue>;
+
+/// A context in words: `dim 384, k 10, queries 256`. A name says itself what it is: `tf-idf, f64, width 64`.
+pub fn in_words<'a>(axes: impl IntoIterator<Item = (&'a String, &'a AxisValue)>) -> String {
+    let word = |(axis, value): (&String, &AxisValue)| match value {
+        AxisValue::Number(number) => format!("{axis} {number}"),
+        AxisValue::Name(name) => name.clone(),
+    };
+    axes.into_iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_shown_with_its_axis_and_a_name_alone() {
+        let axis = |name: &str, value: AxisValue| (name.to_owned(), value);
+        let context =
+            Context::from([axis("width", 64.into()), axis("values", "f64".into()), axis("matrix", "tf-idf".into())]);
+        assert_eq!(in_words(&context), "tf-idf, f64, width 64");
+        assert_eq!(context["width"].to_string(), "64");
+    }
+
+    #[cfg(feature = "cli")]
+    #[test]
+    fn a_value_is_read_and_written_as_what_it_is() {
+        for (text, value) in [("64", AxisValue::Number(64)), ("\"64\"", "64".into()), ("\"f64\"", "f64".into())] {
+            assert_eq!(serde_json::from_str::<AxisValue>(text).unwrap(), value);
+            assert_eq!(serde_json::to_string(&value).unwrap(), text);
+        }
+        for text in ["-1", "1.5", "true", "null", "[1]"] {
+            let message = serde_json::from_str::<AxisValue>(text).unwrap_err().to_string();
+            assert!(message.contains("expected a whole number from 0 or a name"), "{message}");
+        }
+    }
 
     #[test]
     fn quantities_print_three_digits_and_a_unit() {

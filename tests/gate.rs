@@ -2,6 +2,8 @@
 
 #[path = "gate/diagnostics.rs"]
 mod diagnostics;
+#[path = "gate/names.rs"]
+mod names;
 #[path = "gate/program.rs"]
 mod program;
 #[path = "gate/resume.rs"]
@@ -400,7 +402,8 @@ fn a_file_that_is_no_result_is_named() {
     let message = store::load_all(folder.path()).unwrap_err().to_string();
     assert!(
         message.ends_with(
-            "x.json: schema: expected lodestar.result/1.0.0 or lodestar.result/1.1.0, found lodestar.result/9.0.0"
+            "x.json: schema: expected lodestar.result/1.0.0 or lodestar.result/1.1.0 or lodestar.result/1.2.0, found \
+             lodestar.result/9.0.0"
         ),
         "{message}"
     );
@@ -422,7 +425,7 @@ fn only_one_gate_runs_at_a_time_and_the_second_is_told_who_holds_the_machine() {
 }
 
 /// The schema of this version of the types, and a result of it; those of older versions stay as they are.
-const VERSION: &str = "1.1.0";
+const VERSION: &str = "1.2.0";
 
 fn schema_file(version: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schemas/lodestar.result-{version}.json"))
@@ -445,7 +448,7 @@ fn the_committed_schema_is_that_of_the_types() {
 
 #[test]
 fn a_result_of_every_schema_so_far_is_read_verified_and_valid() {
-    for version in ["1.0.0", "1.1.0"] {
+    for version in ["1.0.0", "1.1.0", "1.2.0"] {
         let path = sample_folder(version).join("result.json");
         let result = store::load(&path).unwrap();
         assert_eq!((result.schema, result.verdict.verdict), (format!("lodestar.result/{version}"), Verdict::Pass));
@@ -471,9 +474,9 @@ fn a_result_of_every_schema_so_far_is_read_verified_and_valid() {
 /// Writes the schema and a sample of it.
 fn renew() {
     std::fs::write(schema_file(VERSION), lodestar::results::json_schema()).unwrap();
-    let text = one_size();
-    let setup = || Setup { mode: Mode::Quick, text: &text, ..Setup::new(8.0, QUIET, 7) };
-    // A resumed run, so that every field is there.
+    let text = names::with_names(&one_size());
+    let setup = || names::setup(Setup { mode: Mode::Quick, text: &text, ..Setup::new(8.0, QUIET, 7) });
+    // A resumed run with a named axis, so that every field and every kind of value is there.
     let left = Setup { stop_after: Some(3), ..setup() }.run();
     let mut outcome = setup().go_on(Some((left.result, left.samples)));
     let csv = samples::to_csv(&outcome.samples, true).unwrap();

@@ -4,9 +4,9 @@ use super::{Exit, Io};
 use crate::error::Error;
 use crate::kernels::{Case, KERNELS, Kernel, Platform, Row, Variant, kernel};
 use crate::simd::Level;
+use crate::units::{Context, in_words};
 use comfy_table::{Table, presets};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Compare every variant of every kernel with its reference, on real and generated input
@@ -36,7 +36,7 @@ struct Outcome {
     kernel: &'static str,
     distribution: String,
     size: u64,
-    context: BTreeMap<String, u64>,
+    context: Context,
     /// Who computed: SIMD level and threads, or the adapter.
     variant: String,
     row: &'static str,
@@ -199,7 +199,6 @@ fn print(io: &mut Io, outcomes: &[Outcome]) -> anyhow::Result<()> {
             == (b.kernel, &b.distribution, b.size, &b.context, &b.variant)
     }) {
         let first = &group[0];
-        let context: Vec<_> = first.context.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let compared: u64 = group.iter().map(|outcome| outcome.compared).sum();
         let result =
             match group.iter().find_map(|outcome| outcome.failure.as_ref().map(|failure| (outcome.row, failure))) {
@@ -209,7 +208,7 @@ fn print(io: &mut Io, outcomes: &[Outcome]) -> anyhow::Result<()> {
             };
         table.add_row([
             first.kernel.to_owned(),
-            format!("{}, {}", first.distribution, context.join(", ")),
+            format!("{}, {}", first.distribution, in_words(&first.context)),
             first.size.to_string(),
             first.variant.clone(),
             compared.to_string(),

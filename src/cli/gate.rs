@@ -14,7 +14,7 @@ use crate::kernels::{Case, KERNELS, Kernel, kernel};
 use crate::machine::Machine;
 use crate::results::schema::{Mode, ResultFile, Sample, Verdict};
 use crate::results::store::{self, Lock, Writer};
-use crate::units::Bytes;
+use crate::units::{Bytes, in_words};
 use anyhow::Context;
 use resume::Begun;
 use std::io::Write;
@@ -225,7 +225,7 @@ fn fits(kernel: &dyn Kernel, protocol: &Protocol, machine: &Machine) -> anyhow::
             protocol.path,
             protocol.kernel,
             protocol.size_axis,
-            table::context(&case.context),
+            in_words(&case.context),
             Bytes(machine.ram_bytes),
             Bytes(needs)
         );

@@ -7,6 +7,7 @@ use super::statistics::{
 };
 use super::verdict::{judge, kernel_verdict, widened};
 use crate::results::schema::{Gate, ResultFile, Sample, TimingRow, Verdict};
+use crate::units::Context;
 use std::collections::BTreeMap;
 
 /// The baseline is one of these.
@@ -79,7 +80,7 @@ pub fn evaluate(result: &mut ResultFile, samples: &[Sample]) {
     result.verdict = kernel_verdict(&result.gates, result.run.complete);
 }
 
-fn context_index(result: &ResultFile, context: &BTreeMap<String, u64>) -> u32 {
+fn context_index(result: &ResultFile, context: &Context) -> u32 {
     let position = result.protocol.contexts.iter().position(|known| known == context);
     position.and_then(|position| u32::try_from(position).ok()).unwrap_or(u32::MAX)
 }

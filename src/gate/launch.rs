@@ -13,6 +13,7 @@ use super::plan::{Arm, ArmPlan, CellPlan, LaunchPlan, Series, row_named};
 use crate::error::Error;
 use crate::kernels::{Case, Kernel, Platform, Prepared, Row};
 use crate::results::schema::{Adapter, AgreementRow, LaunchState, Sample, TimingRow};
+use crate::units::in_words;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,10 +121,9 @@ pub fn run(
     Ok(())
 }
 
-/// A cell in words: `384 dim, 10 k, 256 queries; 100000`.
+/// A cell in words: `dim 384, k 10, queries 256, size 100000`.
 pub fn describe(cell: &CellPlan) -> String {
-    let axes: Vec<_> = cell.context.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    format!("{}, size {}", axes.join(", "), cell.size)
+    format!("{}, size {}", in_words(&cell.context), cell.size)
 }
 
 fn visit(plan: &LaunchPlan, cell: &CellPlan, stage: &Stage<'_>) -> Result<CellReport, Error> {

@@ -3,12 +3,12 @@
 //! A plan is data: the parent writes it as JSON to the process that follows it, and tests follow it on a scripted clock.
 
 use crate::kernels::{Row, Variant};
+use crate::units::Context;
 use rand::RngExt;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Who is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -115,7 +115,7 @@ pub struct CellPlan {
     /// Index of the context in the protocol.
     pub context_index: u32,
     /// The context.
-    pub context: BTreeMap<String, u64>,
+    pub context: Context,
     /// The size.
     pub size: u64,
     /// Ring inputs whose results are compared with the reference, before timing and after it.

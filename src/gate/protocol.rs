@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::kernels::{Kernel, Row};
 use crate::results::schema;
+use crate::units::{self, AxisValue};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -67,7 +68,7 @@ struct Section {
     residency: String,
     gate_sizes: Vec<u64>,
     sizes: Sizes,
-    contexts: Vec<BTreeMap<String, u64>>,
+    contexts: Vec<units::Context>,
     inputs: Inputs,
     tolerance: f64,
     sources: Vec<String>,
@@ -170,7 +171,7 @@ impl<'de> Visitor<'de> for FileOf<'_> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
     /// Axis values by name.
-    pub axes: BTreeMap<String, u64>,
+    pub axes: units::Context,
     /// Largest size of the sweep in this context, where it ends before the largest of all.
     pub sizes_to: Option<u64>,
 }
@@ -408,12 +409,26 @@ fn check(path: &str, sha256: String, kernel: &dyn Kernel, section: &Section, pla
     for (index, written) in section.contexts.iter().enumerate() {
         let key = format!("contexts, entry {}", index + 1);
         let mut pinned = written.clone();
-        let sizes_to = pinned.remove(SIZES_TO);
-        let expected: BTreeSet<&str> = axes.context.iter().copied().collect();
+        let sizes_to = match pinned.remove(SIZES_TO) {
+            Some(AxisValue::Number(end)) => Some(end),
+            None => None,
+            Some(AxisValue::Name(name)) => {
+                return Err(wrong(&format!("{key}, {SIZES_TO}"), "a number".into(), name));
+            }
+        };
+        let expected: BTreeSet<&str> = axes.context.iter().map(|axis| axis.name).collect();
         let found: BTreeSet<&str> = pinned.keys().map(String::as_str).collect();
         if expected != found {
             let list = |names: BTreeSet<&str>| names.into_iter().collect::<Vec<_>>().join(", ");
             return Err(wrong(&key, format!("the axes {}", list(expected)), list(found)));
+        }
+        for axis in axes.context {
+            if let Some(value) = pinned.get(axis.name) {
+                axis.check(value).map_err(|error| match error {
+                    Error::Argument { what, expected, found } => wrong(&format!("{key}, {what}"), expected, found),
+                    other => other,
+                })?;
+            }
         }
         if sizes_to.is_some_and(|end| !gate_sizes.iter().any(|size| *size <= end)) {
             return Err(wrong(
@@ -524,6 +539,11 @@ analysis = "why"
         assert!(error("launches = 8", "lunches = 8").starts_with("p.toml: line 4: expected a protocol, found unknown"));
         assert!(error("ring = 4", "ring = 4, rung = 1").starts_with("p.toml: line 13: "));
         assert!(error("ratio = 4", "ration = 4").starts_with("p.toml: line 11: "));
+        for value in ["-3", "3.5", "true"] {
+            let message = error("k = 3, queries = 2", &format!("k = {value}, queries = 2"));
+            assert!(message.starts_with("p.toml: line 12: "), "{message}");
+            assert!(message.contains("expected a whole number from 0 or a name"), "{message}");
+        }
         assert!(error("[cosine]", "[cosinus]").contains("`cosinus`, which is none of version, plan, cosine"));
     }
 
@@ -557,6 +577,16 @@ analysis = "why"
                 "entry 2: expected a sweep that reaches a gate size, found sizes_to = 500",
             ),
             ("queries = 9", "queries = 2", "entry 2: expected each context once, found the same again"),
+            (
+                "k = 3, queries = 2",
+                "k = \"ten\", queries = 2",
+                "[cosine] contexts, entry 1, k: expected a number, found ten",
+            ),
+            (
+                "sizes_to = 1_000",
+                "sizes_to = \"1_000\"",
+                "[cosine] contexts, entry 2, sizes_to: expected a number, found 1_000",
+            ),
             ("ring = 4", "ring = 0", "[cosine] inputs.ring: expected 1 to 64, found 0"),
             ("tolerance = 0", "tolerance = -1", "[cosine] tolerance: expected 0 or more, found -1"),
             ("\"gaussian\"", "\"gaussean\"", "[cosine] inputs.distribution: expected one of "),

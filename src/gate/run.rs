@@ -10,6 +10,7 @@ use super::statistics::median;
 use crate::error::Error;
 use crate::kernels::Row;
 use crate::results::schema::{Mode, PlannedCell, ResultFile, Sample, TimingRow, Verdict};
+use crate::units::Context;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
@@ -141,7 +142,7 @@ impl Run<'_> {
 
     /// Finds out what was finished before, and what the pilot planned then.
     fn take_up(&mut self) {
-        let index = |context: &BTreeMap<String, u64>| {
+        let index = |context: &Context| {
             let known = self.protocol.contexts.iter().position(|known| known.axes == *context);
             known.and_then(|at| u32::try_from(at).ok())
         };
@@ -397,7 +398,7 @@ impl Run<'_> {
         self.result.agreement.extend(report.agreement);
         self.samples.extend(report.samples);
         let contexts = &self.result.protocol.contexts;
-        let context = |context: &BTreeMap<String, u64>| contexts.iter().position(|known| known == context);
+        let context = |context: &Context| contexts.iter().position(|known| known == context);
         let order = |row: &TimingRow| {
             let row_order =
                 ["resident", "one_shot", "kernel_only", "upload", "download", "floor", "e2e_fresh", "idle_start"];

@@ -2,6 +2,7 @@
 
 use super::statistics::Interval;
 use crate::results::schema::{Flag, FlagEffect, Gate, KernelVerdict, Verdict};
+use crate::units::in_words;
 
 /// The interval that is judged: widened on both sides by the largest bias bound among the flags. Log scale.
 pub fn widened(interval: Interval, flags: &[Flag]) -> Interval {
@@ -41,9 +42,8 @@ pub fn judge(gate: f64, judged: Option<Interval>, flags: &[Flag]) -> (Verdict, O
 pub fn kernel_verdict(gates: &[Gate], complete: bool) -> KernelVerdict {
     let verdict = |verdict, reason: Option<String>| KernelVerdict { verdict, reason };
     let place = |gate: &Gate| {
-        let context: Vec<_> = gate.context.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let reason = gate.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
-        format!("{} at {}, {}{reason}", gate.row, gate.size, context.join(", "))
+        format!("{} at {}, {}{reason}", gate.row, gate.size, in_words(&gate.context))
     };
     if let Some(invalid) = gates.iter().find(|gate| gate.verdict == Verdict::Invalid) {
         return verdict(Verdict::Invalid, Some(place(invalid)));
@@ -88,7 +88,7 @@ pub fn gravest(codes: impl IntoIterator<Item = u8>) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use crate::units::Context;
 
     fn flag(effect: FlagEffect, bound: Option<f64>) -> Flag {
         Flag { name: "busy".into(), effect, bound, detail: String::new() }
@@ -141,7 +141,7 @@ mod tests {
     fn gate(decides: bool, verdict: Verdict) -> Gate {
         Gate {
             size: 1000,
-            context: BTreeMap::from([("dim".into(), 384)]),
+            context: Context::from([("dim".into(), 384.into())]),
             row: "resident".into(),
             decides,
             baseline: "simd".into(),

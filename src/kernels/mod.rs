@@ -8,7 +8,7 @@ pub mod spmm;
 
 use crate::error::Error;
 use crate::simd::Level;
-use std::collections::BTreeMap;
+use crate::units::{AxisValue, Context};
 #[cfg(feature = "gpu")]
 use std::sync::Arc;
 
@@ -61,6 +61,9 @@ pub trait Kernel: Sync {
     /// Cases for `lodestar check`: real input, every distribution, awkward sizes; small enough for a software adapter.
     fn check_cases(&self) -> Vec<Case>;
 
+    /// All source text that decides what its generated inputs are, for `generator_hash`.
+    fn input_sources(&self) -> &'static [(&'static str, &'static str)];
+
     /// All source text that decides what the GPU arm does (WGSL and host path), for `kernel_hash`.
     fn gpu_sources(&self) -> &'static [(&'static str, &'static str)];
 
@@ -83,13 +86,57 @@ pub trait Kernel: Sync {
     fn run_command(&self, arguments: &clap::ArgMatches, io: &mut crate::cli::Io) -> anyhow::Result<()>;
 }
 
-/// The names of a kernel's axes. All values are whole numbers.
+/// A kernel's axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axes {
-    /// The axis that a sweep of sizes walks along, e.g. `rows`.
+    /// The axis that a sweep of sizes walks along, e.g. `rows`: whole numbers.
     pub size: &'static str,
     /// The axes that a context pins, e.g. `dim`, `k`, `queries`; each context of a protocol gives all of them.
-    pub context: &'static [&'static str],
+    pub context: &'static [Axis],
+}
+
+/// An axis that a context pins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axis {
+    /// Its name.
+    pub name: &'static str,
+    /// What its values are.
+    pub values: AxisValues,
+}
+
+/// What the values of an axis are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AxisValues {
+    /// Whole numbers; which of them make sense, [`footprint`](Kernel::footprint) says.
+    Numbers,
+    /// One of these names.
+    Names(&'static [&'static str]),
+}
+
+impl Axis {
+    /// An axis of numbers.
+    pub const fn number(name: &'static str) -> Self {
+        Self { name, values: AxisValues::Numbers }
+    }
+
+    /// An axis of names.
+    pub const fn named(name: &'static str, names: &'static [&'static str]) -> Self {
+        Self { name, values: AxisValues::Names(names) }
+    }
+
+    /// Whether a value lies on this axis.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: the axis, what it accepts, and the value.
+    pub fn check(&self, value: &AxisValue) -> Result<(), Error> {
+        let expected = match (self.values, value) {
+            (AxisValues::Numbers, AxisValue::Number(_)) => return Ok(()),
+            (AxisValues::Names(names), AxisValue::Name(name)) if names.contains(&name.as_str()) => return Ok(()),
+            (AxisValues::Numbers, AxisValue::Name(_)) => "a number".to_owned(),
+            (AxisValues::Names(names), _) => format!("one of {}", names.join(", ")),
+        };
+        Err(Error::argument(self.name, expected, value))
+    }
 }
 
 /// One point of a sweep: what to build.
@@ -98,7 +145,7 @@ pub struct Case {
     /// Value of the size axis.
     pub size: u64,
     /// Values of the context axes, by name.
-    pub context: BTreeMap<String, u64>,
+    pub context: Context,
     /// Seed of the inputs.
     pub seed: u64,
     /// How many different per-call inputs to build; calls rotate through them.
@@ -108,13 +155,34 @@ pub struct Case {
 }
 
 impl Case {
-    /// A context axis as `usize`.
+    fn value(&self, name: &str) -> Result<&AxisValue, Error> {
+        self.context.get(name).ok_or_else(|| Error::argument(name, "a value in the context", "none"))
+    }
+
+    /// A context axis of numbers as `usize`.
     ///
     /// # Errors
-    /// [`Error::Argument`] when the context lacks it, [`Error::Limit`] when it does not fit.
+    /// [`Error::Argument`] when the context lacks it or has a name there, [`Error::Limit`] when it does not fit.
     pub fn axis(&self, name: &str) -> Result<usize, Error> {
-        let value = *self.context.get(name).ok_or_else(|| Error::argument(name, "a value in the context", "none"))?;
-        usize::try_from(value).map_err(|_| Error::Limit { what: name.into(), requested: value, max: usize::MAX as u64 })
+        match self.value(name)? {
+            &AxisValue::Number(number) => usize::try_from(number).map_err(|_| Error::Limit {
+                what: name.into(),
+                requested: number,
+                max: usize::MAX as u64,
+            }),
+            found @ AxisValue::Name(_) => Err(Error::argument(name, "a number", found)),
+        }
+    }
+
+    /// A context axis of names.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] when the context lacks it or has a number there.
+    pub fn name(&self, name: &str) -> Result<&str, Error> {
+        match self.value(name)? {
+            AxisValue::Name(found) => Ok(found),
+            found @ AxisValue::Number(_) => Err(Error::argument(name, "a name", found)),
+        }
     }
 
     /// The size axis as `usize`.
@@ -270,4 +338,31 @@ pub struct Mismatch {
     pub expected: String,
     /// What was computed.
     pub found: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_refuses_what_does_not_lie_on_it() {
+        let (width, values) = (Axis::number("width"), Axis::named("values", &["f32", "f64"]));
+        assert!(width.check(&64.into()).is_ok() && values.check(&"f32".into()).is_ok());
+        let message = |axis: Axis, value: AxisValue| axis.check(&value).unwrap_err().to_string();
+        assert_eq!(message(width, "64".into()), "width: expected a number, found 64");
+        assert_eq!(message(values, "f16".into()), "values: expected one of f32, f64, found f16");
+        assert_eq!(message(values, 64.into()), "values: expected one of f32, f64, found 64");
+    }
+
+    #[test]
+    fn a_case_gives_numbers_as_numbers_and_names_as_names() {
+        let context = [("width", AxisValue::from(64)), ("values", "f32".into())];
+        let context = context.map(|(name, value)| (name.to_owned(), value)).into();
+        let case = Case { size: 1, context, seed: 1, ring: 1, distribution: String::new() };
+        assert_eq!((case.axis("width").unwrap(), case.name("values").unwrap()), (64, "f32"));
+        let message = |error: Error| error.to_string();
+        assert_eq!(message(case.axis("values").unwrap_err()), "values: expected a number, found f32");
+        assert_eq!(message(case.name("width").unwrap_err()), "width: expected a name, found 64");
+        assert_eq!(message(case.axis("dim").unwrap_err()), "dim: expected a value in the context, found none");
+    }
 }

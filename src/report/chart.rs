@@ -7,7 +7,8 @@ mod panel;
 mod theme;
 
 use super::judge::Judgement;
-use super::sweep::{self, Context, Sweep};
+use super::sweep::{self, Sweep};
+use crate::units::Context;
 use panel::Panel;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
 use plotters::prelude::SVGBackend;

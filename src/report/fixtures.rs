@@ -2,6 +2,7 @@
 
 use super::{CurrentKernel, Record, Settings};
 use crate::results::schema::*;
+use crate::units::{AxisValue, Context};
 use std::collections::BTreeMap;
 
 pub(crate) const GPU_MACHINE: &str = "ryzen9-7950x+rtx4090-3fa9c1d2";
@@ -66,7 +67,7 @@ impl Fixture {
                 complete: true,
                 resumed: Vec::new(),
             },
-            protocol: protocol(),
+            protocol: self.protocol(),
             code: code(self.gpu()),
             machine: self.machine(),
             planned: Vec::new(),
@@ -157,7 +158,7 @@ impl Fixture {
 
     fn agreement(&self) -> Vec<AgreementRow> {
         let mut rows = Vec::new();
-        for (context, size) in cells() {
+        for (context, size) in self.cells() {
             for arm in ["simd", "simd_1t", "gpu"] {
                 let wrong = arm == "gpu" && self.verdict == Verdict::Invalid;
                 rows.push(AgreementRow {
@@ -180,8 +181,8 @@ impl Fixture {
     }
 
     /// CPU: 5 us and 2 ns a row and query pair over 16. GPU: a floor and a slope that give the wanted ratio at the gate.
-    fn times(&self, context: &BTreeMap<String, u64>, size: u64) -> (f64, f64) {
-        let slope = context["queries"] as f64 / 16.0 * 20.0;
+    fn times(&self, context: &Context, size: u64) -> (f64, f64) {
+        let slope = columns(context) as f64 / 16.0 * 20.0;
         let cpu = |size: f64| 5_000.0 + slope * size;
         let gate = 100_000.0;
         let gpu_at_gate = cpu(gate) / self.at_gate();
@@ -192,10 +193,10 @@ impl Fixture {
 
     fn rows(&self) -> Vec<TimingRow> {
         let mut rows = Vec::new();
-        let first = cells()[0].clone();
-        for (context, size) in cells() {
+        let first = self.cells()[0].clone();
+        for (context, size) in self.cells() {
             let (cpu, gpu) = self.times(&context, size);
-            let queries = context["queries"];
+            let queries = columns(&context);
             let mut push = |arm: &str, row: &str, threads: Option<u32>, ns: Option<u64>| {
                 let reason = ns.is_none().then(|| "software adapter".to_owned());
                 rows.push(TimingRow {
@@ -248,7 +249,7 @@ impl Fixture {
 
     fn gates(&self) -> Vec<Gate> {
         let mut gates = Vec::new();
-        for (context, size) in cells() {
+        for (context, size) in self.cells() {
             let (cpu, gpu) = self.times(&context, size);
             for (row, factor) in [("resident", 1.0), ("one_shot", 0.5)] {
                 let decides = row == "resident" && size == 100_000;
@@ -303,11 +304,31 @@ impl Fixture {
         gates
     }
 
+    fn cells(&self) -> Vec<(Context, u64)> {
+        let protocol = self.protocol();
+        let of = |context: &Context| protocol.sizes.iter().map(|size| (context.clone(), *size)).collect::<Vec<_>>();
+        protocol.contexts.iter().flat_map(of).collect()
+    }
+
+    /// Of numbers alone, but for `spmm`, which pins names too.
+    fn protocol(&self) -> Protocol {
+        let protocol = protocol();
+        if self.kernel != "spmm" {
+            return protocol;
+        }
+        let matrices =
+            [("tf-idf", "f32", 64), ("tf-idf", "f64", 64), ("power-law", "f64", 64), ("power-law", "f64", 512)];
+        let contexts = matrices.map(|(matrix, values, width): (_, _, u64)| {
+            context([("matrix", matrix.into()), ("values", values.into()), ("width", width.into())])
+        });
+        Protocol { contexts: contexts.into(), ..protocol }
+    }
+
     fn crossovers(&self) -> Vec<Crossover> {
         if !self.gpu() || self.verdict != Verdict::Pass {
             return Vec::new();
         }
-        let crossover = |context: &BTreeMap<String, u64>, level: f64, lo: u64, hi: u64| Crossover {
+        let crossover = |context: &Context, level: f64, lo: u64, hi: u64| Crossover {
             context: context.clone(),
             row: "resident".into(),
             level,
@@ -316,7 +337,7 @@ impl Fixture {
             point: Some(((lo * hi) as f64).sqrt()),
             status: "ok".into(),
         };
-        let contexts = protocol().contexts;
+        let contexts = self.protocol().contexts;
         contexts
             .iter()
             .flat_map(|context| [crossover(context, 1.0, 1_600, 2_100), crossover(context, 5.0, 31_000, 38_000)])
@@ -329,18 +350,20 @@ fn whole(ns: f64) -> u64 {
     ns.round() as u64
 }
 
-fn cells() -> Vec<(BTreeMap<String, u64>, u64)> {
-    let protocol = protocol();
-    protocol
-        .contexts
-        .iter()
-        .flat_map(|context| protocol.sizes.iter().map(move |size| (context.clone(), *size)))
-        .collect()
+/// What a call is about: columns of its per-call operand.
+fn columns(context: &Context) -> u64 {
+    match context.get("queries").or_else(|| context.get("width")) {
+        Some(AxisValue::Number(columns)) => *columns,
+        other => panic!("no number of columns: {other:?}"),
+    }
+}
+
+fn context<const N: usize>(axes: [(&str, AxisValue); N]) -> Context {
+    axes.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
 fn protocol() -> Protocol {
-    let context =
-        |queries: u64| BTreeMap::from([("dim".to_owned(), 384), ("k".to_owned(), 10), ("queries".to_owned(), queries)]);
+    let context = |queries: u64| context([("dim", 384.into()), ("k", 10.into()), ("queries", queries.into())]);
     Protocol {
         path: "protocols/cosine.toml".into(),
         sha256: "c0".repeat(32),

@@ -6,10 +6,10 @@ mod machines;
 
 use super::judge::{Currency, Judgement};
 use super::numbers::{self, grouped, short, short_hash};
-use super::sweep::{self, Ratio, Sweep};
+use super::sweep::{Ratio, Sweep};
 use super::{Record, Settings};
 use crate::results::schema::{Crossover, Gate, Mode, ResultFile, Verdict};
-use crate::units::Nanos;
+use crate::units::{Nanos, in_words};
 
 /// The whole text between the markers.
 pub(super) fn page(records: &[Record], judgements: &[Judgement<'_>], settings: &Settings) -> String {
@@ -142,7 +142,7 @@ fn speed_up(sweep: &Sweep<'_>) -> String {
     };
     match deciding.len() {
         1 => interval(ratio),
-        number => format!("{} (least of {number}: {})", interval(ratio), sweep::label(&gate.context)),
+        number => format!("{} (least of {number}: {})", interval(ratio), in_words(&gate.context)),
     }
 }
 

@@ -2,10 +2,8 @@
 
 use super::judge::Judgement;
 use crate::results::schema::{Gate, ResultFile, TimingRow, Verdict};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Axis values by name.
-pub(super) type Context = BTreeMap<String, u64>;
+use crate::units::{AxisValue, Context, in_words};
+use std::collections::BTreeSet;
 
 /// A result, seen as sweeps over sizes. Without a GPU, or when a result was wrong, it gives no row of the GPU arm and no
 /// ratio, whatever the file holds.
@@ -120,24 +118,15 @@ pub(super) struct Ratio {
     pub(super) hi: f64,
 }
 
-/// `dim 384, k 10, queries 256`.
-pub(super) fn label(context: &Context) -> String {
-    label_of(context.iter())
-}
-
 /// The part of a context's label that differs between contexts, and the part that does not.
 pub(super) fn split_labels(contexts: &[&Context]) -> (Vec<String>, String) {
     let Some(first) = contexts.first() else { return (Vec::new(), String::new()) };
-    let constant = |name: &str, value: u64| contexts.iter().all(|other| other.get(name) == Some(&value));
-    let common = label_of(first.iter().filter(|(name, value)| constant(name, **value)));
-    let own = contexts.iter().map(|context| {
-        label_of(context.iter().filter(|(name, value)| contexts.len() == 1 || !constant(name, **value)))
-    });
+    let constant = |name: &str, value: &AxisValue| contexts.iter().all(|other| other.get(name) == Some(value));
+    let common = in_words(first.iter().filter(|(name, value)| constant(name, value)));
+    let own = contexts
+        .iter()
+        .map(|context| in_words(context.iter().filter(|(name, value)| contexts.len() == 1 || !constant(name, value))));
     (own.collect(), if contexts.len() == 1 { String::new() } else { common })
-}
-
-fn label_of<'a>(axes: impl Iterator<Item = (&'a String, &'a u64)>) -> String {
-    axes.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -185,12 +174,20 @@ mod tests {
     #[test]
     fn labels_keep_apart_what_differs() {
         let context = |k: u64, queries: u64| {
-            Context::from([("dim".to_owned(), 384), ("k".to_owned(), k), ("queries".to_owned(), queries)])
+            let axes = [("dim", 384), ("k", k), ("queries", queries)];
+            Context::from(axes.map(|(name, value)| (name.to_owned(), value.into())))
         };
         let (a, b) = (context(10, 1), context(10, 256));
         let (own, common) = split_labels(&[&a, &b]);
         assert_eq!((own, common.as_str()), (vec!["queries 1".to_owned(), "queries 256".to_owned()], "dim 384, k 10"));
         assert_eq!(split_labels(&[&a]), (vec!["dim 384, k 10, queries 1".to_owned()], String::new()));
         assert_eq!(split_labels(&[]), (vec![], String::new()));
+        let named = |matrix: &str, width: u64| {
+            let axes = [("matrix", matrix.into()), ("values", "f64".into()), ("width", width.into())];
+            Context::from(axes.map(|(name, value)| (name.to_owned(), value)))
+        };
+        let (a, b) = (named("tf-idf", 64), named("banded", 64));
+        let own = vec!["tf-idf".to_owned(), "banded".to_owned()];
+        assert_eq!(split_labels(&[&a, &b]), (own, "f64, width 64".to_owned()));
     }
 }

@@ -1,5 +1,5 @@
-//! The result file, `lodestar.result/1.1.0`. It adds `planned` and `run.resumed` to 1.0.0, both of them optional, so that
-//! files of 1.0.0 are read as they are.
+//! The result file, `lodestar.result/1.2.0`. 1.1.0 added `planned` and `run.resumed`, both of them optional; in 1.2.0 the
+//! value of an axis is a number or a name. So files of older versions are read as they are.
 //!
 //! Durations are integers of nanoseconds in fields that end in `_ns`; sizes are integers of bytes in fields that end in
 //! `_bytes`. No units inside values, no formatted numbers, no NaN or infinity: what is not known is `null`, and a
@@ -7,15 +7,15 @@
 
 pub use crate::machine::{Adapter, Ceilings, Cpu, Machine};
 
+use crate::units::Context;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The schema this build writes.
-pub const SCHEMA: &str = "lodestar.result/1.1.0";
+pub const SCHEMA: &str = "lodestar.result/1.2.0";
 
 /// The schemas this build reads.
-pub const READ: [&str; 2] = ["lodestar.result/1.0.0", SCHEMA];
+pub const READ: [&str; 3] = ["lodestar.result/1.0.0", "lodestar.result/1.1.0", SCHEMA];
 
 /// One run of one kernel's gate on one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,7 +98,7 @@ pub struct PlannedCell {
     /// Size.
     pub size: u64,
     /// Context.
-    pub context: BTreeMap<String, u64>,
+    pub context: Context,
     /// Launches that visit it.
     pub launches: u32,
     /// Blocks of paired arms in each.
@@ -142,7 +142,7 @@ pub struct Protocol {
     /// All sizes of the sweep.
     pub sizes: Vec<u64>,
     /// All contexts of the sweep.
-    pub contexts: Vec<BTreeMap<String, u64>>,
+    pub contexts: Vec<Context>,
     /// Error rate of the interval.
     pub alpha: f64,
     /// Processes per run.
@@ -155,7 +155,8 @@ pub struct Protocol {
     pub rewarm_ms: u64,
     /// Time limit of a size.
     pub max_seconds_per_size: u64,
-    /// Largest relative difference from the reference that counts as agreement; 0 = equal.
+    /// Largest difference from the reference that counts as agreement, in the unit in which the kernel compares (shares of
+    /// its error bound, where it has one); 0 = equal.
     pub tolerance: f64,
     /// Inputs.
     pub inputs: Inputs,
@@ -173,7 +174,7 @@ pub struct Inputs {
     pub seed: u64,
     /// How many per-call inputs the calls rotate through.
     pub ring: u32,
-    /// SHA-256 over the generator's source.
+    /// SHA-256 over the sources of the generators.
     pub generator_hash: String,
 }
 
@@ -242,7 +243,7 @@ pub struct AgreementRow {
     /// Size.
     pub size: u64,
     /// Context.
-    pub context: BTreeMap<String, u64>,
+    pub context: Context,
     /// `simd`, `simd_1t`, `gpu`, or `simd_again` (the second arm of the null control).
     pub arm: String,
     /// `resident` or `one_shot`.
@@ -272,7 +273,7 @@ pub struct TimingRow {
     /// Size.
     pub size: u64,
     /// Context.
-    pub context: BTreeMap<String, u64>,
+    pub context: Context,
     /// `simd`, `simd_1t`, `gpu` or `simd_again`.
     pub arm: String,
     /// `resident`, `one_shot`, `kernel_only`, `upload`, `download`, `floor`, `e2e_fresh`, `idle_start`, `cold_init`,
@@ -319,7 +320,7 @@ pub struct Gate {
     /// Size.
     pub size: u64,
     /// Context.
-    pub context: BTreeMap<String, u64>,
+    pub context: Context,
     /// `resident` or `one_shot`.
     pub row: String,
     /// Whether the verdict of the kernel depends on it (a gate size, and the protocol's gate row).
@@ -399,7 +400,7 @@ pub enum Verdict {
 #[serde(deny_unknown_fields)]
 pub struct Crossover {
     /// Context.
-    pub context: BTreeMap<String, u64>,
+    pub context: Context,
     /// `resident` or `one_shot`.
     pub row: String,
     /// The ratio that is crossed: 1, or the gate.

@@ -7,7 +7,9 @@ use lodestar::gate::launch::{self, Event, OpenDevice, Stage};
 use lodestar::gate::plan::LaunchPlan;
 use lodestar::gate::protocol::{self, Protocol};
 use lodestar::gate::run::{Ended, Keeper, Launcher, Settings, measure};
-use lodestar::kernels::{Agreement, Axes, Case, Footprint, Kernel, Mismatch, Platform, Prepared, Row, Variant, Work};
+use lodestar::kernels::{
+    Agreement, Axes, Axis, Case, Footprint, Kernel, Mismatch, Platform, Prepared, Row, Variant, Work,
+};
 use lodestar::machine::{Adapter, Ceilings, Cpu, Machine};
 use lodestar::results::schema::{
     Code, KernelVerdict, LaunchState, Mode, ResultFile, Resumed, Run, SCHEMA, Sample, Samples, Verdict,
@@ -72,7 +74,14 @@ pub(crate) struct Script {
     pub(crate) wrong: Option<Variant>,
     /// Whether the device is lost in the fourth launch.
     pub(crate) lost: bool,
+    pub(crate) axes: Axes,
 }
+
+/// Axes of numbers alone.
+pub(crate) const NUMBERS: Axes = Axes { size: "rows", context: &[Axis::number("dim")] };
+/// Axes of which one has names; knotted takes twice as long.
+pub(crate) const NAMES: Axes =
+    Axes { size: "rows", context: &[Axis::named("matrix", &["plain", "knotted"]), Axis::number("dim")] };
 
 pub(crate) struct State {
     noise: Noise,
@@ -123,7 +132,7 @@ impl Kernel for Scripted {
         "takes the time it is told to take"
     }
     fn axes(&self) -> Axes {
-        Axes { size: "rows", context: &["dim"] }
+        self.script.axes
     }
     fn distributions(&self) -> &'static [&'static str] {
         &["none"]
@@ -142,7 +151,8 @@ impl Kernel for Scripted {
             state.compiled = true;
             state.compile_ns += COMPILE_NS;
         }
-        let scale = case.size as f64 / 1000.0;
+        let knotted = self.script.axes == NAMES && case.name("matrix")? == "knotted";
+        let scale = case.size as f64 / 1000.0 * if knotted { 2.0 } else { 1.0 };
         Ok(Box::new(Running { clock: self.clock.clone(), script: self.script, state: self.state.clone(), scale }))
     }
     fn protocol(&self) -> &'static str {
@@ -153,6 +163,9 @@ impl Kernel for Scripted {
         Vec::new()
     }
 
+    fn input_sources(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
     fn gpu_sources(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
@@ -470,7 +483,7 @@ pub(crate) struct Setup<'a> {
 
 impl Setup<'_> {
     pub(crate) fn new(ratio: f64, weather: Weather, seed: u64) -> Self {
-        let script = Script { cpu_ns: ratio * 7.5e6, gpu_ns: 7.5e6, weather, wrong: None, lost: false };
+        let script = Script { cpu_ns: ratio * 7.5e6, gpu_ns: 7.5e6, weather, wrong: None, lost: false, axes: NUMBERS };
         Self {
             script,
             text: PROTOCOL,

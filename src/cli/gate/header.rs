@@ -65,7 +65,7 @@ pub(super) fn result(
     // Different for every run, and small enough for any reader of JSON.
     let nanos = jiff::Timestamp::now().as_nanosecond();
     let random = hex(&Sha256::digest(format!("{nanos}-{}", std::process::id())));
-    let generator_hash = fingerprint(&[("generate.rs", include_str!("../../data/generate.rs"))]);
+    let generator_hash = fingerprint(kernel.input_sources());
     Ok(ResultFile {
         schema: SCHEMA.into(),
         kernel: kernel.id().into(),

@@ -2,13 +2,9 @@
 
 use crate::kernels::{Case, Footprint};
 use crate::results::schema::{Gate, ResultFile, Verdict};
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, in_words};
 use comfy_table::{Table, presets};
-use std::collections::{BTreeMap, BTreeSet};
-
-pub(super) fn context(axes: &BTreeMap<String, u64>) -> String {
-    axes.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
-}
+use std::collections::BTreeSet;
 
 fn table(header: Vec<&str>) -> Table {
     let mut table = Table::new();
@@ -21,7 +17,7 @@ pub(super) fn plan(rows: &[(Case, Footprint, bool)], size_axis: &str) -> String 
     let mut table = table(vec!["context", size_axis, "host memory", "device memory", "decides"]);
     for (case, footprint, decides) in rows {
         table.add_row(vec![
-            context(&case.context),
+            in_words(&case.context),
             case.size.to_string(),
             Bytes(footprint.host_bytes).to_string(),
             Bytes(footprint.device_bytes).to_string(),
@@ -83,7 +79,7 @@ pub(super) fn gates(result: &ResultFile) -> String {
         let reason = gate.reason.as_ref().filter(|_| matches!(gate.verdict, Verdict::Fail | Verdict::Inconclusive));
         table.add_row(vec![
             result.kernel.clone(),
-            context(&gate.context),
+            in_words(&gate.context),
             gate.size.to_string(),
             format!("{}{}", gate.row, if gate.decides { " *" } else { "" }),
             median(result, gate, &gate.baseline),

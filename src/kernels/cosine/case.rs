@@ -82,7 +82,8 @@ impl Shape {
 /// dimensions that are no multiple of a vector.
 pub(super) fn check_cases() -> Vec<Case> {
     let case = |distribution: &str, size, dim, k, queries| {
-        let context = [("dim", dim), ("k", k), ("queries", queries)].map(|(name, value)| (name.to_owned(), value));
+        let context = [("dim", dim), ("k", k), ("queries", queries)]
+            .map(|(name, value): (_, u64)| (name.to_owned(), value.into()));
         Case { size, context: context.into(), seed: 42, ring: 2, distribution: distribution.to_owned() }
     };
     vec![
@@ -406,7 +407,8 @@ mod tests {
     use crate::simd::Level;
 
     fn case() -> Case {
-        let context = [("dim", 20), ("k", 3), ("queries", 6)].map(|(name, value)| (name.to_owned(), value));
+        let context =
+            [("dim", 20), ("k", 3), ("queries", 6)].map(|(name, value): (_, u64)| (name.to_owned(), value.into()));
         Case { size: 500, context: context.into(), seed: 7, ring: 2, distribution: "clustered".into() }
     }
 
@@ -503,7 +505,7 @@ mod tests {
     #[test]
     fn sizes_that_make_no_sense_are_refused() {
         let mut zero = case();
-        zero.context.insert("k".into(), 0);
+        zero.context.insert("k".into(), 0.into());
         assert_eq!(footprint(&zero).unwrap_err().to_string(), "k: expected at least 1, found 0");
         let mut real = case();
         real.distribution = "no such".into();

@@ -34,7 +34,7 @@ mod tile;
 pub use gpu::{Storage, is_for_the_cpu, top_k_on_device};
 pub use simd::top_k;
 
-use super::{Axes, Case, Footprint, Kernel, Platform, Prepared};
+use super::{Axes, Axis, Case, Footprint, Kernel, Platform, Prepared};
 use crate::data::{Matrix, Rows};
 use crate::error::Error;
 
@@ -157,7 +157,8 @@ impl Kernel for Cosine {
     }
 
     fn axes(&self) -> Axes {
-        Axes { size: "rows", context: &["dim", "k", "queries"] }
+        const CONTEXT: &[Axis] = &[Axis::number("dim"), Axis::number("k"), Axis::number("queries")];
+        Axes { size: "rows", context: CONTEXT }
     }
 
     fn distributions(&self) -> &'static [&'static str] {
@@ -178,6 +179,10 @@ impl Kernel for Cosine {
 
     fn check_cases(&self) -> Vec<Case> {
         case::check_cases()
+    }
+
+    fn input_sources(&self) -> &'static [(&'static str, &'static str)] {
+        &[("generate.rs", include_str!("../../data/generate.rs"))]
     }
 
     fn gpu_sources(&self) -> &'static [(&'static str, &'static str)] {

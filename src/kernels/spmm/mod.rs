@@ -123,6 +123,10 @@ impl Kernel for Spmm {
         case::check_cases()
     }
 
+    fn input_sources(&self) -> &'static [(&'static str, &'static str)] {
+        case::INPUT_SOURCES
+    }
+
     fn gpu_sources(&self) -> &'static [(&'static str, &'static str)] {
         case::GPU_SOURCES
     }

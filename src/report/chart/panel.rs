@@ -1,11 +1,11 @@
 //! One panel: one context, either kind of chart.
 
 use super::super::numbers;
-use super::super::sweep::{Context, Sweep};
+use super::super::sweep::Sweep;
 use super::theme::{Place, Theme};
 use super::{Area, Drawn, Kind};
 use crate::results::schema::{TimingRow, Verdict};
-use crate::units::Nanos;
+use crate::units::{Context, Nanos};
 use plotters::chart::{ChartBuilder, LabelAreaPosition};
 use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
 use plotters::element::{Circle, Cross, DashedPathElement, PathElement, Polygon, Rectangle, TriangleMarker};

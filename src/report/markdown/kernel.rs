@@ -3,10 +3,10 @@
 use super::super::chart;
 use super::super::judge::Judgement;
 use super::super::numbers::{self, grouped};
-use super::super::sweep::{self, Context, Sweep};
+use super::super::sweep::Sweep;
 use super::{NONE, Settings, Text, file_link, flags, gate_of, gate_words, interval, ten_times, verdict};
 use crate::results::schema::{AgreementRow, ResultFile, TimingRow, Verdict};
-use crate::units::{Nanos, PerSecond};
+use crate::units::{Context, Nanos, PerSecond, in_words};
 use std::collections::BTreeMap;
 
 /// The section's name in links.
@@ -65,7 +65,7 @@ fn section(text: &mut Text, judgement: &Judgement<'_>, settings: &Settings) {
         text.line("</picture>");
     }
     for context in sweep.contexts() {
-        text.fold(&format!("All sizes: {}", sweep::label(context)));
+        text.fold(&format!("All sizes: {}", in_words(context)));
         sizes(text, sweep, context);
         text.unfold();
     }
@@ -146,7 +146,7 @@ fn overview(text: &mut Text, sweep: Sweep<'_>) {
         for size in sizes {
             let (cpu, one) = (sweep.cpu(context, size, row), sweep.one_thread(context, size, row));
             let mut cells =
-                vec![sweep::label(context), grouped(size), time(cpu), threads(cpu), rate(cpu), share(sweep, cpu)];
+                vec![in_words(context), grouped(size), time(cpu), threads(cpu), rate(cpu), share(sweep, cpu)];
             if has_gpu {
                 let gate = sweep.gate(context, size, row);
                 cells.extend([
@@ -188,7 +188,7 @@ fn where_the_time_goes(text: &mut Text, sweep: Sweep<'_>) {
          in a call.",
         grouped(gate.size),
         sweep.result.protocol.size_axis,
-        sweep::label(&gate.context),
+        in_words(&gate.context),
         Nanos(total),
         parts.join(", "),
         Nanos(rest),
@@ -217,7 +217,7 @@ fn outside_of_steady_state(text: &mut Text, sweep: Sweep<'_>) {
     .filter_map(|(words, ns)| ns.map(|ns| format!("{} {words}", Nanos(ns))))
     .collect();
     if !parts.is_empty() {
-        let (size, context) = (grouped(gate.size), sweep::label(&gate.context));
+        let (size, context) = (grouped(gate.size), in_words(&gate.context));
         let axis = &sweep.result.protocol.size_axis;
         text.paragraph(&format!(
             "Outside of the steady state, at {size} {axis} and {context} on the GPU: {}. Not in any speed-up.",
@@ -283,7 +283,7 @@ fn flag_details(text: &mut Text, sweep: Sweep<'_>) {
     for gate in &sweep.result.gates {
         for flag in &gate.flags {
             rows.push(vec![
-                sweep::label(&gate.context),
+                in_words(&gate.context),
                 grouped(gate.size),
                 gate.row.clone(),
                 flag.name.clone(),

@@ -69,6 +69,20 @@ fn the_page_without_any_result_says_so() {
     insta::assert_snapshot!(page(&[]).text);
 }
 
+/// Of a kernel whose contexts pin names: what stands under its heading.
+#[test]
+fn the_section_of_a_kernel_with_named_axes_reads_as_it_did() {
+    let page = page(&[Fixture::new("spmm", fixtures::GPU_MACHINE).record()]);
+    let section = page.text.split("\n## CSR SpMM").nth(1).unwrap().split("\n## ").next().unwrap();
+    insta::assert_snapshot!(section);
+    for (name, chart) in &page.charts {
+        // Panels are told apart by what differs: nothing is the same in all four.
+        for label in ["tf-idf, f32, width 64", "tf-idf, f64, width 64", "power-law, f64, width 512"] {
+            assert!(chart.contains(label), "{name}: {label}");
+        }
+    }
+}
+
 #[test]
 fn two_renders_are_equal_byte_by_byte_in_whatever_order_the_files_come() {
     let mut records = everything();
