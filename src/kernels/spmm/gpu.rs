@@ -32,11 +32,8 @@
 //! - one-shot call: n (4 + value) + 16 R more up.
 //!
 //! # Precision
-//! Each of the n products of an element is rounded once, and passes through at most n / 4 + 9 additions. With every
-//! operation rounded to nearest the error is at most (n + 4) eps times the sum of the magnitudes, as on the CPU; an adapter
-//! that rounds either way has at most twice (n / 4 + 10) eps. Subnormal numbers may count as zero on the device, wherever
-//! they appear: that adds at most 2 n times the smallest normal number, and that number times the sum of the magnitudes in
-//! the row of A and in the column of B.
+//! Each of the n products of an element is rounded once, and passes through at most n / 4 + 9 additions: less than the n
+//! that the bound of [`multiply_on_device`] allows for. What an adapter does with subnormal numbers is part of that bound.
 //!
 //! WGSL may assume that there is no NaN or infinity: operands that hold one, and operands large enough for a sum to
 //! overflow, are refused with an error that [`is_for_the_cpu`].
@@ -53,7 +50,7 @@ use crate::device::{BindGroup, Commands, Device, DeviceBuffer, Pipeline, Shader,
 use crate::error::{DeviceError, Error};
 use crate::kernels::Platform;
 use call::Call;
-use layout::{Block, Item, Layout, Limits, LongRow};
+use layout::{Block, Item, Items, Layout, Limits, LongRow};
 use std::sync::Arc;
 
 params! {
@@ -141,8 +138,11 @@ pub fn is_for_the_cpu(error: &Error) -> bool {
 /// [`DeviceError`]. Where [`is_for_the_cpu`] holds, the CPU path can do what the device cannot.
 ///
 /// # Precision
-/// As [`multiply`](super::multiply), except that subnormal numbers may count as zero: see the module's documentation of
-/// the bound. Not the same bits as from the CPU; the same ones in every run.
+/// The bound of the CPU, (n + 4) eps times the sum of the magnitudes for a row of n entries, on an adapter that rounds to
+/// nearest; WGSL allows it to round either way, which at most doubles n / 4 + 10 such errors. Subnormal numbers, in the
+/// operands and on the way, may count as zero: that adds at most 2 n times the smallest normal number, and that number
+/// times the sum of the magnitudes in the row of A and, at its columns, in the column of B. The same bits in every run on
+/// one adapter, not those of the CPU or of another adapter.
 pub fn multiply_on_device<T: Value>(a: &Csr<T>, b: &Matrix<T>, platform: &Platform) -> Result<Matrix<T>, Error> {
     let Some(device) = &platform.device else {
         let (wanted, hint) = ("open".to_owned(), "the platform has no device".to_owned());
@@ -196,6 +196,14 @@ struct Pipelines {
     lanes: usize,
 }
 
+impl Pipelines {
+    fn new<T: Value>(device: &Device, layout: &Layout) -> Result<Self, Error> {
+        let lanes = layout::lanes(layout.widest());
+        let multiply = device.pipeline(&multiply_shader(size_of::<T>(), lanes))?;
+        Ok(Self { multiply, add: device.pipeline(&add_pieces_shader(size_of::<T>()))?, lanes })
+    }
+}
+
 /// A product whose A is in device memory, for any number of B of one width.
 pub(super) struct DeviceProduct<T: Value> {
     device: Arc<Device>,
@@ -222,12 +230,7 @@ impl<T: Value> DeviceProduct<T> {
     fn upload_within(limits: Limits, device: &Arc<Device>, a: &Csr<T>, width: usize) -> Result<Self, Error> {
         check_type::<T>(device.has_f64(), &device.info().name)?;
         let layout = Self::layout_of(device, a, width, limits)?;
-        let lanes = layout::lanes(layout.widest());
-        let pipelines = Pipelines {
-            multiply: device.pipeline(&multiply_shader(size_of::<T>(), lanes))?,
-            add: device.pipeline(&add_pieces_shader(size_of::<T>()))?,
-            lanes,
-        };
+        let pipelines = Pipelines::new::<T>(device, &layout)?;
         let timer = if device.timestamps_hold() { device.timer()? } else { None };
         let segments = Self::allocate(device, &layout, &pipelines)?;
         let device = Arc::clone(device);
@@ -266,6 +269,7 @@ impl<T: Value> DeviceProduct<T> {
             // The old memory first.
             (self.call, self.largest) = (None, None);
             self.segments.clear();
+            self.pipelines = Pipelines::new::<T>(&self.device, &layout)?;
             self.segments = Self::allocate(&self.device, &layout, &self.pipelines)?;
             self.layout = layout;
         }
@@ -278,9 +282,17 @@ impl<T: Value> DeviceProduct<T> {
         let mut commands = self.device.commands("upload of A");
         let (mut items, mut long_rows) = (Vec::new(), Vec::new());
         for (block, segment) in self.layout.blocks.iter().zip(&self.segments) {
-            layout::items(a.indptr(), block, &mut items, &mut long_rows);
-            commands.upload(&segment.items, 0, &items)?;
-            commands.upload(&segment.long_rows, 0, &long_rows)?;
+            let mut next = Items::new(a.indptr(), block);
+            let (mut done, mut long_done) = (0, 0);
+            loop {
+                next.next(magnitude::BLOCK_BYTES / size_of::<Item>(), &mut items, &mut long_rows);
+                if items.is_empty() {
+                    break;
+                }
+                commands.upload(&segment.items, done, &items)?;
+                commands.upload(&segment.long_rows, long_done, &long_rows)?;
+                (done, long_done) = (done + items.len(), long_done + long_rows.len());
+            }
             commands.upload(&segment.columns, 0, &a.indices()[block.entries.clone()])?;
             let mut done = 0;
             for values in a.values()[block.entries.clone()].chunks(magnitude::BLOCK_BYTES / size_of::<T>()) {

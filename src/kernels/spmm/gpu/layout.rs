@@ -6,7 +6,8 @@ use crate::error::Error;
 use std::ops::Range;
 
 /// Bytes of a vector: what an invocation reads of B at once.
-pub(super) const VECTOR_BYTES: u64 = 16;
+pub(super) const VECTOR_BYTES: u64 = VECTOR as u64;
+const VECTOR: usize = 16;
 
 /// Entries of an item at most, unless a row then had more than [`MOST_PIECES`].
 const PIECE: usize = 256;
@@ -36,12 +37,13 @@ pub(super) type LongRow = [u32; 3];
 
 /// Entries of a piece of a row of `entries`. Nothing but the row decides, so that neither does anything else of its sum.
 pub(super) fn piece(entries: usize) -> usize {
-    entries.div_ceil(MOST_PIECES).next_multiple_of(4).max(PIECE)
+    // Most rows, without a division.
+    if entries <= PIECE { PIECE } else { entries.div_ceil(MOST_PIECES).next_multiple_of(4).max(PIECE) }
 }
 
 /// Pieces of a row of `entries`; an empty row is one, so that it is written.
 fn pieces(entries: usize) -> usize {
-    entries.div_ceil(piece(entries)).max(1)
+    if entries <= PIECE { 1 } else { entries.div_ceil(piece(entries)) }
 }
 
 /// Lanes of an item for rows of `vectors`: as wide as possible without more idle lanes than a narrower choice has.
@@ -121,7 +123,7 @@ impl Layout {
         limits: Limits,
     ) -> Result<Self, Error> {
         let rows = indptr.len() - 1;
-        let per_vector = VECTOR_BYTES as usize / value_bytes;
+        let per_vector = VECTOR / value_bytes;
         let (entries, longest) = (indptr[rows], indptr.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0));
         let (tiles, blocks) = (Vec::new(), Vec::new());
         let mut layout = Self { inner, rows, width, per_vector, tiles, blocks, entries, longest };
@@ -249,26 +251,40 @@ fn finish(mut block: Block) -> Block {
     block
 }
 
-/// The items and the long rows of a block.
-pub(super) fn items(indptr: &[usize], block: &Block, items: &mut Vec<Item>, long_rows: &mut Vec<LongRow>) {
-    items.clear();
-    long_rows.clear();
-    let mut slot = 0;
-    let indptr = &indptr[block.rows.start..=block.rows.end];
-    for (row, pair) in indptr.windows(2).enumerate() {
-        let (start, end) = (pair[0] - block.entries.start, pair[1] - block.entries.start);
-        let piece = piece(end - start);
-        let row = as_u32(row);
-        if end - start <= piece {
-            items.push([row, as_u32(start), as_u32(end), TO_C]);
-            continue;
+/// The items and the long rows of a block, some at a time.
+pub(super) struct Items<'a> {
+    indptr: &'a [usize],
+    block: &'a Block,
+    row: usize,
+    slot: u32,
+}
+
+impl<'a> Items<'a> {
+    pub(super) fn new(indptr: &'a [usize], block: &'a Block) -> Self {
+        Self { indptr, block, row: block.rows.start, slot: 0 }
+    }
+
+    /// The next `most` items, or some more, in place of what the lists held. No item: there are no more.
+    pub(super) fn next(&mut self, most: usize, items: &mut Vec<Item>, long_rows: &mut Vec<LongRow>) {
+        items.clear();
+        long_rows.clear();
+        while self.row < self.block.rows.end && items.len() < most {
+            let first = self.block.entries.start;
+            let (start, end) = (self.indptr[self.row] - first, self.indptr[self.row + 1] - first);
+            let row = as_u32(self.row - self.block.rows.start);
+            self.row += 1;
+            let piece = piece(end - start);
+            if end - start <= piece {
+                items.push([row, as_u32(start), as_u32(end), TO_C]);
+                continue;
+            }
+            let first_slot = self.slot;
+            for from in (start..end).step_by(piece) {
+                items.push([row, as_u32(from), as_u32(end.min(from + piece)), self.slot]);
+                self.slot += 1;
+            }
+            long_rows.push([row, first_slot, self.slot - first_slot]);
         }
-        let first_slot = slot;
-        for from in (start..end).step_by(piece) {
-            items.push([row, as_u32(from), as_u32(end.min(from + piece)), slot]);
-            slot += 1;
-        }
-        long_rows.push([row, first_slot, slot - first_slot]);
     }
 }
 
@@ -301,6 +317,22 @@ mod tests {
         std::iter::once(0).chain(lengths.map(|length| (end += length, end).1)).collect()
     }
 
+    /// Everything that [`Items`] gives, a few at a time.
+    fn all_items(indptr: &[usize], block: &Block) -> (Vec<Item>, Vec<LongRow>) {
+        let mut all = (Vec::new(), Vec::new());
+        let mut next = Items::new(indptr, block);
+        let (mut items, mut long_rows) = (Vec::new(), Vec::new());
+        loop {
+            next.next(7, &mut items, &mut long_rows);
+            if items.is_empty() {
+                assert!(long_rows.is_empty());
+                return all;
+            }
+            all.0.extend_from_slice(&items);
+            all.1.extend_from_slice(&long_rows);
+        }
+    }
+
     #[test]
     fn blocks_and_items_cover_every_row_and_entry_once_and_fit_their_buffers() {
         for (rows, width, segment, seed) in
@@ -310,12 +342,11 @@ mod tests {
                 let indptr = indptr(rows, seed);
                 let layout = Layout::new(&indptr, 50, width, value_bytes, limits(segment)).unwrap();
                 let (mut row, mut entry) = (0, 0);
-                let (mut list, mut long_rows) = (Vec::new(), Vec::new());
                 for block in &layout.blocks {
                     assert_eq!((block.rows.start, block.entries.start), (row, entry));
                     (row, entry) = (block.rows.end, block.entries.end);
                     assert!(!block.rows.is_empty());
-                    items(&indptr, block, &mut list, &mut long_rows);
+                    let (list, long_rows) = all_items(&indptr, block);
                     assert_eq!((list.len(), long_rows.len()), (block.items, block.long_rows));
                     let alone = block.rows.len() == 1;
                     let row_bytes = layout.widest() as u64 * VECTOR_BYTES;
@@ -364,9 +395,8 @@ mod tests {
         let indptr = indptr(2_000, 9);
         let layout = Layout::new(&indptr, 10, 16, 4, limits(1 << 19)).unwrap();
         assert!(layout.blocks.iter().any(|block| block.dispatches.len() > 3));
-        let (mut list, mut long_rows) = (Vec::new(), Vec::new());
         for block in &layout.blocks {
-            items(&indptr, block, &mut list, &mut long_rows);
+            let (list, _) = all_items(&indptr, block);
             let mut first = 0;
             for &end in &block.dispatches {
                 let steps: u32 = list[first..end].iter().map(|item| (item[2] - item[1]).max(1) * 4).sum();
@@ -401,7 +431,7 @@ mod tests {
             assert!((1..=MOST_PIECES).contains(&pieces(entries)), "{entries} entries");
             assert!(piece(entries) * pieces(entries) >= entries);
         }
-        assert_eq!((pieces(256), pieces(257), piece(4_194_304)), (1, 2, 256));
+        assert_eq!((pieces(0), pieces(256), pieces(257), piece(4_194_304)), (1, 1, 2, 256));
         let longest =
             Layout::new(&[0, 1 << 27], 1 << 10, 4, 4, Limits { segment: 1 << 30, binding: 1 << 31, steps: 1 });
         assert!(longest.unwrap().iterations() < 58_000);

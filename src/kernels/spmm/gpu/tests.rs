@@ -322,6 +322,25 @@ fn another_a_takes_the_place_of_the_one_before() {
 }
 
 #[test]
+fn an_a_with_other_row_lengths_is_laid_out_anew() {
+    let Some(device) = device("laid out anew", Options::default()) else { return };
+    // Tiles of the first are narrow, since the pieces of its one row have to fit; those of the second are wide.
+    let limits = Limits { segment: 2_048, ..Limits::of(&device) };
+    let lengths = [vec![0, 6_400, 0], vec![2_000, 2_400, 2_000]];
+    let b = dense(5, 700, 1);
+    let mut resident = DeviceProduct::upload_within(limits, &device, &sparse::<f32>(&lengths[0], 5, 2), 700).unwrap();
+    let narrow = resident.layout.widest();
+    let mut c = garbage(3, 700);
+    for turn in 0..4 {
+        let a = sparse(&lengths[turn % 2], 5, turn as u64);
+        resident.refill(&a).unwrap();
+        resident.multiply(&b, &mut c).unwrap();
+        compare(&a, &b, &c, "laid out anew");
+        assert_eq!(resident.layout.widest() > narrow, turn % 2 == 1);
+    }
+}
+
+#[test]
 fn shapes_that_do_not_fit_are_named() {
     let Some(device) = device("shapes", Options::default()) else { return };
     let mut resident = DeviceProduct::upload(&device, &sparse::<f32>(&[1, 2], 3, 1), 4).unwrap();
