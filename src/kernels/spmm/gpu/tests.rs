@@ -341,6 +341,25 @@ fn an_a_with_other_row_lengths_is_laid_out_anew() {
 }
 
 #[test]
+fn operands_beyond_a_binding_are_left_to_the_cpu() {
+    let Some(device) = device("beyond a binding", Options::default()) else { return };
+    let limits = Limits { segment: 1_024, binding: 1_024, ..Limits::of(&device) };
+    for (lengths, inner) in [(&[1, 257][..], 64), (&[1, 2], 65)] {
+        let a = sparse::<f32>(lengths, inner, 1);
+        let error = DeviceProduct::upload_within(limits, &device, &a, 8).err().unwrap();
+        assert!(matches!(error, Error::Limit { max: 256 | 1_024, .. }) && is_for_the_cpu(&error), "{error}");
+    }
+    // All that fits by a hair.
+    let a = sparse::<f32>(&[256, 0, 255, 256], 64, 1);
+    let b = dense(64, 8, 2);
+    let mut resident = DeviceProduct::upload_within(limits, &device, &a, 8).unwrap();
+    assert_eq!((resident.layout.tiles.len(), resident.layout.blocks.len()), (2, 3));
+    let mut c = garbage(4, 8);
+    resident.multiply(&b, &mut c).unwrap();
+    compare(&a, &b, &c, "by a hair");
+}
+
+#[test]
 fn shapes_that_do_not_fit_are_named() {
     let Some(device) = device("shapes", Options::default()) else { return };
     let mut resident = DeviceProduct::upload(&device, &sparse::<f32>(&[1, 2], 3, 1), 4).unwrap();
