@@ -427,10 +427,10 @@ fn timing_is_the_last_line_of_stdout_when_the_answer_is_a_file() {
 fn the_committed_corpus_is_verified_and_a_changed_file_is_named() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
     let verified = answer(&["corpus", "verify", "--corpus-dir", corpus]);
-    assert_eq!(verified.lines().count(), 5);
+    assert_eq!(verified.lines().count(), 18);
     assert!(verified.starts_with("ok  wordnet/embeddings.npy\n"));
     let listed: serde_json::Value = serde_json::from_str(&answer(&["corpus", "list", "--json"])).unwrap();
-    assert_eq!(listed.as_array().unwrap().len(), 5);
+    assert_eq!(listed.as_array().unwrap().len(), 18);
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("wordnet")).unwrap();
     std::fs::write(folder.path().join("wordnet/embeddings.npy"), b"x").unwrap();
@@ -464,6 +464,54 @@ fn a_generated_matrix_is_the_same_file_every_time() {
         refusal(&["corpus", "make", "gaussian", "--rows", "99999999999", "--cols", "99999999999", "-o", "x.npy"]),
         "matrix: expected a size that fits into memory, found 99999999999 x 99999999999 values of 4 bytes"
     );
+}
+
+#[test]
+fn the_committed_matrix_of_terms_is_made_from_the_glosses_by_its_command() {
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let titles = corpus.join("wordnet/titles.tsv");
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("wordnet-tfidf.npz");
+    let command = ["corpus", "tfidf", titles.to_str().unwrap(), "--column", "3", "--min-df", "2", "--output"];
+    let run = lodestar().args(command).arg(&output).arg("--json").output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", err(&run));
+    for name in ["wordnet-tfidf.npz", "wordnet-tfidf.txt"] {
+        let [made, committed] = [folder.path(), &corpus.join("sparse")].map(|at| std::fs::read(at.join(name)).unwrap());
+        assert!(made == committed, "{name} differs from the committed file");
+    }
+    let said: serde_json::Value = serde_json::from_str(&out(&run)).unwrap();
+    assert_eq!((&said["rows"], &said["cols"], &said["entries"]), (&20_000.into(), &11_174.into(), &176_881.into()));
+}
+
+#[test]
+fn text_that_gives_no_matrix_is_refused_and_nothing_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (text, matrix) = (path("text.txt"), path("matrix.mtx"));
+    std::fs::write(&text, "one\ttwo\nthree\n...\n").unwrap();
+    let make = |more: &[&str]| refusal(&[&["corpus", "tfidf", &text], more].concat());
+    let overwrites = format!("--output: expected a name under which nothing overwrites the input, found {text}");
+    assert_eq!(make(&["--output", &path("text.npz")]), overwrites);
+    assert_eq!(
+        make(&["--output", &matrix, "--min-df", "2"]),
+        format!("{text}: terms: expected at least one word that is in 2 or more of the 3 lines, found none")
+    );
+    assert_eq!(
+        make(&["--output", &matrix, "--column", "2"]),
+        format!("{text}: line 2: expected at least 2 columns, separated by tabs, found 1")
+    );
+    assert_eq!(
+        make(&["--output", &path("matrix.mtx.gz")]),
+        format!("{}: extension: expected .npz or .mtx, found .gz", path("matrix.mtx.gz"))
+    );
+    assert!(refusal(&["corpus", "tfidf", &path("none.txt"), "--output", &matrix]).starts_with(&path("none.txt")));
+    let present: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(present, ["text.txt"]);
+    // A column that every line has; weights of single words are 1.
+    assert_eq!(answer(&["--quiet", "corpus", "tfidf", &text, "--column", "1", "--output", &matrix]), "");
+    assert_eq!(std::fs::read_to_string(path("matrix.txt")).unwrap(), "one\nthree\n");
+    let written = std::fs::read_to_string(&matrix).unwrap();
+    assert!(written.ends_with("3 2 2\n1 1 1\n2 2 1\n"), "{written}");
 }
 
 #[cfg(feature = "gpu")]

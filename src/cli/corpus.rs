@@ -1,4 +1,6 @@
-//! `lodestar corpus`: the committed inputs, and the generators of larger ones.
+//! `lodestar corpus`: the committed inputs, the generators of larger ones, and what makes matrices from text.
+
+mod tfidf;
 
 use super::{Exit, Io};
 use crate::atomic_file::AtomicFile;
@@ -32,6 +34,7 @@ enum Action {
     List,
     Verify(Verify),
     Make(Make),
+    Tfidf(tfidf::Arguments),
 }
 
 /// Compare the committed files with their checksums
@@ -105,6 +108,7 @@ pub(super) fn run(arguments: &Arguments, io: &mut Io) -> anyhow::Result<Exit> {
         Action::List => list(io)?,
         Action::Verify(arguments) => verify(arguments, io)?,
         Action::Make(arguments) => make(arguments, io)?,
+        Action::Tfidf(arguments) => tfidf::run(arguments, io)?,
     }
     Ok(0)
 }
@@ -228,11 +232,13 @@ mod tests {
         let files = manifest().unwrap().files;
         let mut listed: Vec<_> = files.iter().map(|file| folder.join(&file.path)).collect();
         listed.sort();
-        let mut present: Vec<_> = walkdir::WalkDir::new(folder.join("wordnet"))
+        let about = ["manifest.toml", "README.md"].map(|name| folder.join(name));
+        let mut present: Vec<_> = walkdir::WalkDir::new(&folder)
             .into_iter()
             .map(|entry| entry.unwrap())
             .filter(|entry| entry.file_type().is_file())
             .map(walkdir::DirEntry::into_path)
+            .filter(|path| !about.contains(path))
             .collect();
         present.sort();
         assert_eq!(listed, present);

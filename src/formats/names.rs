@@ -19,6 +19,27 @@ impl Names {
     /// [`Error::File`], or [`Error::Format`] with the line that is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let first_column = super::extension(path).is_some_and(|extension| extension == "tsv");
+        Self::read_fields(path, first_column.then_some(0))
+    }
+
+    /// Reads one column, counted from 0, of lines whose fields are separated by tabs. `-` is stdin.
+    ///
+    /// # Errors
+    /// [`Error::File`], or [`Error::Format`] with the line that has no such column, or is not UTF-8 there.
+    pub fn read_column(path: &Path, column: usize) -> Result<Self, Error> {
+        Self::read_fields(path, Some(column))
+    }
+
+    /// Reads whole lines, whatever the file is called. `-` is stdin.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_lines(path: &Path) -> Result<Self, Error> {
+        Self::read_fields(path, None)
+    }
+
+    /// The field of each line, or, for none, the whole line.
+    fn read_fields(path: &Path, field: Option<usize>) -> Result<Self, Error> {
         let mut reader = text::open(path)?;
         let path = text::named(path);
         let mut names = Self { text: String::new(), ends: Vec::new() };
@@ -33,12 +54,18 @@ impl Names {
             if names.is_empty() {
                 name = name.strip_prefix("\u{feff}".as_bytes()).unwrap_or(name);
             }
-            if first_column {
-                name = name.split(|&byte| byte == b'\t').next().unwrap_or(name);
+            let position = || format!("line {}", names.len() + 1);
+            if let Some(field) = field {
+                let mut fields = name.split(|&byte| byte == b'\t');
+                name = fields.nth(field).ok_or_else(|| {
+                    let found = name.split(|&byte| byte == b'\t').count();
+                    let expected = format!("at least {} columns, separated by tabs", field + 1);
+                    Error::format(&path, position(), expected, found.to_string())
+                })?;
             }
             let name = std::str::from_utf8(name).map_err(|_| {
                 let found = format!("\"{}\"", name[..name.len().min(40)].escape_ascii());
-                Error::format(&path, format!("line {}", names.len() + 1), "UTF-8", found)
+                Error::format(&path, position(), "UTF-8", found)
             })?;
             names.text.push_str(name);
             names.ends.push(names.text.len());

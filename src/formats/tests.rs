@@ -283,6 +283,23 @@ fn names_are_lines_or_first_columns() {
 }
 
 #[test]
+fn a_column_is_one_field_of_each_line() {
+    let column = |bytes: &[u8], column| {
+        let (_folder, path) = file("a.txt", bytes);
+        Names::read_column(&path, column).map(|names| names.iter().map(str::to_owned).collect::<Vec<_>>())
+    };
+    assert_eq!(column(b"a\tb\tc d\r\n\t\t\n1\t2\t3\t4", 2).unwrap(), ["c d", "", "3"]);
+    assert_eq!(column(b"", 5).unwrap(), [""; 0]);
+    let message = column(b"a\tb\nc\n", 1).unwrap_err().to_string();
+    assert!(message.ends_with("line 2: expected at least 2 columns, separated by tabs, found 1"), "{message}");
+    // Only what is read has to be text.
+    assert_eq!(column(b"\xff\tb\n", 1).unwrap(), ["b"]);
+    assert!(column(b"a\t\xff\n", 1).is_err());
+    let (_folder, path) = file("a.tsv", b"a\tb\n");
+    assert_eq!(Names::read_lines(&path).unwrap().get(0), "a\tb");
+}
+
+#[test]
 fn names_like_one_that_is_not_there_are_suggested() {
     let (_folder, path) = file("a.txt", b"lightship\nlight\nship\nlightship\ntower\nLighter\nmoonlight\n");
     let names = Names::read(&path).unwrap();
