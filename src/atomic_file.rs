@@ -97,15 +97,27 @@ impl AtomicFile {
     /// # Errors
     /// [`Error::File`], a full disk included; then the file does not appear.
     pub fn commit(mut self) -> Result<(), Error> {
-        let result = self.finish();
+        let result = self.finish(true);
         result.map_err(|error| Error::file(&self.path, error))
     }
 
-    fn finish(&mut self) -> io::Result<()> {
+    /// As [`commit`](Self::commit), without waiting for the disk: for what can be computed again. Waiting can take longer
+    /// than the computation. Until the system has written it, a loss of power loses the file, or leaves it empty.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub fn commit_without_sync(mut self) -> Result<(), Error> {
+        let result = self.finish(false);
+        result.map_err(|error| Error::file(&self.path, error))
+    }
+
+    fn finish(&mut self, sync: bool) -> io::Result<()> {
         let Some(writer) = self.file.take() else { return Ok(()) };
         let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
         if let Target::Temporary(file) = file {
-            file.as_file().sync_all()?;
+            if sync {
+                file.as_file().sync_all()?;
+            }
             file.persist(&self.path).map_err(|error| error.error)?;
         }
         Ok(())
@@ -196,6 +208,11 @@ mod tests {
         file.write_all_at(b"abcd", 4).unwrap();
         file.commit().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"headabcdef");
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"buffered").unwrap();
+        file.commit_without_sync().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"buffered");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[cfg(unix)]

@@ -444,6 +444,22 @@ mod tests {
     }
 
     #[test]
+    fn repeated_entries_are_counted_with_and_without_room_for_every_column() {
+        let rows = [vec![3, 1, 3, 3], vec![0, 1, 2], vec![1, 1], vec![], vec![4, 3, 0], vec![3, 0, 3]];
+        let indptr = std::iter::once(0)
+            .chain(rows.iter().scan(0, |end, row| {
+                *end += row.len();
+                Some(*end)
+            }))
+            .collect::<Vec<_>>();
+        for cols in [5, 1_000_000] {
+            let indices = rows.concat();
+            let values = vec![1.0_f32; indices.len()];
+            assert_eq!(Csr::new(6, cols, indptr.clone(), indices, values).unwrap().repeated(), 4, "{cols} columns");
+        }
+    }
+
+    #[test]
     fn slices_hold_their_rows() {
         let csr = Csr::new(3, 3, vec![0, 1, 1, 3], vec![2, 0, 1], vec![1.0, 2.0, 3.0]).unwrap();
         let slice = csr.slice_rows(1..3);

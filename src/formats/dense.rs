@@ -282,12 +282,12 @@ impl<T: Real> NpyWriter<T> {
         written.map_err(|error| Error::file(&self.path, error))
     }
 
-    /// Gives the file its name.
+    /// Gives the file its name, without waiting for the disk.
     ///
     /// # Errors
     /// [`Error::File`].
     pub fn commit(self) -> Result<(), Error> {
-        self.file.commit()
+        self.file.commit_without_sync()
     }
 }
 

@@ -17,6 +17,8 @@
 
 mod delimited;
 mod dense;
+#[cfg(test)]
+mod dense_tests;
 mod lists;
 mod matrix_market;
 mod names;

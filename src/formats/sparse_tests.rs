@@ -444,3 +444,39 @@ fn what_cannot_be_written_leaves_nothing() {
     assert_eq!(error, format!("{}: No such file or directory (os error 2)", missing.display()));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_banner_that_is_assumed_stands_for_one_that_is_not_there() {
+    let banner: Banner = "Coordinate  real\tGENERAL".parse().unwrap();
+    assert_eq!(banner.to_string(), "coordinate real general");
+    let read = |text: &str| {
+        let (_folder, path) = file("a.mtx", text.as_bytes());
+        let options = SparseOptions { assume: Some(banner), ..SparseOptions::default() };
+        read_sparse(&path, &options).map_err(|error| error.to_string())
+    };
+    let body = "2 3 3\n1 1 0.5\n1 3 -2\n2 2 3e2\n";
+    for start in ["", "\u{feff}", "\n\n", "% comment\n", "%MatrixMarket matrix coordinate real symmetric\n", BANNER] {
+        let text = format!("{start}{body}");
+        assert_eq!(read(&text).unwrap().matrix, SparseMatrix::F64(plain()), "{text:?}");
+        // Lines are counted as they stand in the file.
+        let lines = start.matches('\n').count();
+        let message = read(&text.replace("3e2", "x")).unwrap_err();
+        assert!(message.contains(&format!("line {}: expected a number", lines + 4)), "{message}");
+        let message = read(&text.replace("2 3 3", "2 3 x")).unwrap_err();
+        assert!(message.contains(&format!("line {}: expected 3 whole numbers", lines + 1)), "{message}");
+    }
+    let other = "%%MatrixMarket matrix coordinate real symmetric\n2 2 0\n";
+    let message = read(other).unwrap_err();
+    assert!(message.contains("line 1: expected coordinate real general, as was to be assumed, found "), "{message}");
+    assert!(read("").unwrap_err().ends_with("found an empty file"));
+    for (text, message) in [
+        ("coordinate real", "expected a layout, a field and a symmetry, e.g. \"coordinate real general\""),
+        (
+            "matrix coordinate real general",
+            "expected a layout, a field and a symmetry, e.g. \"coordinate real general\"",
+        ),
+        ("sparse real general", "expected the layout coordinate or array, found \"sparse\""),
+    ] {
+        assert_eq!(text.parse::<Banner>().unwrap_err(), message);
+    }
+}

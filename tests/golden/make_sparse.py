@@ -73,6 +73,12 @@ def layouts():
     order = np.random.default_rng(1).permutation(coo.nnz)
     shuffled = sp.coo_array((coo.data[order], (coo.row[order], coo.col[order])), shape=coo.shape)
     sp.save_npz(OUT / "m_coo_shuffled.npz", shuffled)
+    # Room that whoever filled the arrays did not use; what it holds means nothing.
+    np.savez(OUT / "m_csr_slack.npz", format=b"csr", shape=csr.shape, data=np.append(csr.data, [np.nan, 1, 2]),
+             indices=np.append(csr.indices, np.array([-1, 8, 2**31 - 1], "i4")), indptr=csr.indptr)
+    csc = sp.csc_array(m)
+    np.savez(OUT / "m_csc_slack_i64.npz", format=b"csc", shape=csc.shape, data=np.append(csc.data, [np.nan, 1, 2]),
+             indices=np.append(csc.indices, np.array([-1, 6, 2**62])), indptr=csc.indptr.astype("i8"))
     unsorted = sp.csr_array(m)
     for row in range(6):
         span = slice(unsorted.indptr[row], unsorted.indptr[row + 1])

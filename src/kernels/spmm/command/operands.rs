@@ -57,7 +57,7 @@ impl Operands {
         }
         let sparse = sparse_options(arguments)?;
         let dense = dense_options(arguments)?;
-        let read_a = || formats::read_sparse(a_path, &sparse);
+        let read_a = || formats::read_sparse(a_path, &sparse).map_err(without_banner);
         let read_b = || formats::read_dense(b_path, &dense);
         let (a, b) = match too_large(b_path, &dense, memory)? {
             Some(file) => (threads.install(read_a)?, Ok(file)),
@@ -90,6 +90,19 @@ impl Operands {
         }
         let (a, b) = promoted(a, b, arguments, io)?;
         Ok(Self { a, b, reading: started.elapsed() })
+    }
+}
+
+/// A first line that is no banner may be meant to be none.
+fn without_banner(error: Error) -> Error {
+    match error {
+        Error::Format { path, position, expected, found }
+            if expected.starts_with("%%MatrixMarket") && found != "an empty file" && !found.starts_with("\"PK") =>
+        {
+            let found = format!("{found} (--assume says what a file without it holds)");
+            Error::Format { path, position, expected, found }
+        }
+        other => other,
     }
 }
 

@@ -107,7 +107,7 @@ impl Sink {
         match self {
             Self::File { mut file, path, format } => {
                 write_dense_to(&mut file, format, c).map_err(|error| Error::file(path, error))?;
-                file.commit()
+                file.commit_without_sync()
             }
             Self::Stdout(format) => {
                 let written = write_dense_to(&mut io.out, format, c).and_then(|()| io.out.flush());
