@@ -2,7 +2,10 @@
 #![cfg(feature = "cli")]
 
 use lodestar::data::Matrix;
-use lodestar::formats::{DenseFormat, DenseOptions, read_dense, write_dense};
+use lodestar::formats::{
+    DenseFormat, DenseOptions, Dtype, SparseMatrix, SparseOptions, read_dense, read_sparse, write_dense,
+};
+use lodestar::kernels::spmm::reference;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -729,4 +732,59 @@ fn a_device_multiplies_and_leaves_what_is_not_finite_to_the_cpu() {
     // Block by block, said once.
     let output = run("b.npy", &["--memory", "100", "-o", "c.npy"]);
     assert_eq!((output.status.code(), load(&folder.path("c.npy")).0), (Some(0), times(&m(), &b())), "{}", err(&output));
+}
+
+fn corpus(name: &str) -> String {
+    format!("{}/corpus/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn every_matrix_of_the_corpus_is_multiplied_within_the_bound_of_its_sums() {
+    let folder = Folder::new();
+    let mut count = 0;
+    for entry in std::fs::read_dir(corpus("sparse")).unwrap() {
+        let path = entry.unwrap().path();
+        let Some(a) = path.to_str().filter(|path| !path.ends_with(".txt")) else { continue };
+        let options = SparseOptions { dtype: Some(Dtype::F64), ..SparseOptions::default() };
+        let SparseMatrix::F64(matrix) = read_sparse(&path, &options).unwrap().matrix else { panic!("{a}") };
+        for (shape, more) in [(matrix.cols(), &[][..]), (matrix.rows(), &["--transpose-a"][..])] {
+            let values = (0..u32::try_from(shape * 5).unwrap()).map(|at| f64::from(at * 7919 % 10_007) / 64.0 - 80.0);
+            let b = Matrix::new(shape, 5, values.collect()).unwrap();
+            write_dense(&folder.path("b.npy"), DenseFormat::Npy, &b).unwrap();
+            folder.answer(&[&[a, "b.npy", "-q", "--dtype", "f64", "-o", "c.npy"], more].concat());
+            let (c, dtype) = load(&folder.path("c.npy"));
+            let wanted = if more.is_empty() { matrix.clone() } else { matrix.transpose().unwrap() };
+            assert_eq!((c.len(), dtype), (wanted.rows(), "f64"));
+            for (row, found) in c.iter().enumerate() {
+                let (sums, magnitudes) = reference::row(&wanted, &b, row);
+                let eps = (wanted.row(row).0.len() + 2) as f64 * f64::EPSILON / 2.0;
+                // The reference has an error of the same size.
+                let near =
+                    |((found, sum), magnitude): ((&f64, &f64), &f64)| (found - sum).abs() <= 2.0 * eps * magnitude;
+                assert!(found.iter().zip(&sums).zip(&magnitudes).all(near), "{a}: row {row}: {found:?} {sums:?}");
+            }
+        }
+        count += 1;
+    }
+    assert_eq!(count, 12);
+}
+
+#[test]
+fn the_words_of_the_readme_are_those_of_the_lighthouse() {
+    let folder = Folder::new();
+    let (tfidf, embeddings) = (corpus("sparse/wordnet-tfidf.npz"), corpus("wordnet/embeddings.npy"));
+    assert_eq!(folder.answer(&[&tfidf, &embeddings, "--transpose-a", "--output", "words.npy"]), "");
+    let files = ["sparse/wordnet-tfidf.txt", "wordnet/queries.npy", "wordnet/queries.txt"].map(corpus);
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("lodestar"))
+        .current_dir(folder.0.path())
+        .args(["topk", "--corpus", "words.npy", "--ids", &files[0], "--queries", &files[1], "--query-ids", &files[2]])
+        .args(["--query", "a tower with a light that guides ships at night", "-k", "3", "--output-format", "table"])
+        .output()
+        .unwrap();
+    let table = out(&output);
+    assert_eq!(
+        table.lines().map(|line| line.rsplit(' ').next().unwrap()).collect::<Vec<_>>(),
+        ["night", "id", "tower", "night", "light"]
+    );
+    assert!(include_str!("../README.md").contains(&table), "{table}");
 }

@@ -33,26 +33,24 @@ written to one; in other formats they are held whole.";
 
 const EXAMPLES: &str = "\
 Examples:
-  The product of a sparse matrix that scipy saved and a numpy array, as a numpy array:
-    lodestar spmm tests/golden/sparse/m_csr_i32_stored.npz tests/golden/spmm/b.npy --output c.npy
+  Every word of 20,000 glosses as the weighted sum of the glosses it stands in, from scipy's .npz and numpy's .npy:
+    lodestar spmm corpus/sparse/wordnet-tfidf.npz corpus/wordnet/embeddings.npy --transpose-a --output words.npy
 
-  As csv on stdout, from a Matrix Market file and a csv file:
-    lodestar spmm tests/golden/sparse/m_general.mtx tests/golden/spmm/b.csv
+  The same in f64, and where the time went, as one line of JSON:
+    lodestar spmm corpus/sparse/wordnet-tfidf.npz corpus/wordnet/embeddings.npy --transpose-a --dtype f64 \\
+      --output words.npy --json
 
-  The transposed matrix times B, in f32, whatever the files hold:
-    lodestar spmm A.npz B.npy --transpose-a --dtype f32 --output C.npy
+  A Matrix Market file times a table of 85 rows, as csv on stdout:
+    lodestar spmm corpus/sparse/ash219.mtx table.csv
 
-  Where the time goes, as one line of JSON:
-    lodestar spmm A.npz B.npy --output C.npy --json
+  From a pipe and into one:
+    make-features | lodestar spmm corpus/sparse/bcspwr10.mtx.gz - --format-b csv | sort -n | head
 
-  A file of a network without a banner:
-    lodestar spmm web.mtx B.npy --assume \"coordinate pattern general\" --output C.npy
+  A network without the first line of a Matrix Market file:
+    lodestar spmm web.mtx features.npy --assume \"coordinate pattern general\" --output c.npy
 
-  B from a pipe, C to another:
-    make-features | lodestar spmm graph.mtx.gz - --format-b csv --output - | less
-
-  A product larger than memory, 4 GiB of B and C at a time:
-    lodestar spmm A.npz B.npy --memory 4GiB --output C.npy";
+  Larger than memory: 4 GiB of B and C at a time:
+    lodestar spmm graph.npz features.npy --memory 4GiB --output c.npy";
 
 #[derive(Args)]
 struct Arguments {
