@@ -458,11 +458,41 @@ fn a_generated_matrix_is_the_same_file_every_time() {
     assert_eq!(make("w.npy", &["gaussian", "--rows", "600", "--cols", "20000"]).rows(), 600);
     assert_eq!(
         refusal(&["corpus", "make", "normal", "--rows", "1", "--cols", "1", "-o", "x.npy"]),
-        "distribution: expected one of gaussian, clustered, duplicates, sorted, found normal"
+        "distribution: expected one of gaussian, clustered, duplicates, sorted, tf-idf, zipf, power-law, banded, skewed, \
+         found normal"
     );
     assert_eq!(
         refusal(&["corpus", "make", "gaussian", "--rows", "99999999999", "--cols", "99999999999", "-o", "x.npy"]),
         "matrix: expected a size that fits into memory, found 99999999999 x 99999999999 values of 4 bytes"
+    );
+}
+
+#[test]
+fn a_generated_sparse_matrix_is_the_same_in_either_format() {
+    use lodestar::formats::{SparseMatrix, SparseOptions, read_sparse};
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for kind in lodestar::data::generate_sparse::MATRICES {
+        let expected = lodestar::data::generate_sparse::matrix(kind, 100, 7).unwrap();
+        for output in [path("a.npz"), path("a.mtx")] {
+            answer(&["--quiet", "corpus", "make", kind, "--rows", "100", "--seed", "7", "--output", &output]);
+            let input = read_sparse(output.as_ref(), &SparseOptions::default()).unwrap();
+            // Repeated entries of text are added up.
+            if expected.repeated() == 0 || output.ends_with("npz") {
+                assert_eq!(input.matrix, SparseMatrix::F64(expected.clone()), "{output}");
+            } else {
+                assert_eq!(input.matrix.entries() + input.summed, expected.entries(), "{output}");
+            }
+        }
+    }
+    let make = |kind: &str, more: &[&str]| refusal(&[&["corpus", "make", kind, "--rows", "9"], more].concat());
+    let own = "expected none: zipf is a sparse matrix, which has its own width and no queries, found";
+    assert_eq!(make("zipf", &["--cols", "5", "-o", "x.npz"]), format!("--cols: {own} 5"));
+    assert_eq!(make("zipf", &["--queries", "0", "-o", "x.npz"]), format!("--queries: {own} 0"));
+    assert_eq!(make("zipf", &["-o", "x.npy"]), "x.npy: extension: expected .npz or .mtx, found .npy");
+    assert_eq!(
+        make("sorted", &["-o", "x.npy"]),
+        "--cols: expected a number of columns: sorted is a dense matrix of any width, found none"
     );
 }
 

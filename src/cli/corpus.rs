@@ -1,25 +1,23 @@
 //! `lodestar corpus`: the committed inputs, the generators of larger ones, and what makes matrices from text.
 
+mod make;
 mod tfidf;
 
 use super::{Exit, Io};
-use crate::atomic_file::AtomicFile;
-use crate::data::generate::{DISTRIBUTIONS, Generator};
+use crate::data::generate::DISTRIBUTIONS;
+use crate::data::generate_sparse::MATRICES;
 use crate::error::Error;
-use crate::formats::npy_f32_header;
+use crate::formats::SparseFormat;
 use crate::units::Bytes;
 use anyhow::Context;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// What the committed files are; embedded, so that a binary knows what it was built with.
 const MANIFEST: &str = include_str!("../../corpus/manifest.toml");
-/// The most bytes of a generated matrix that are in memory at once, unless one block is larger.
-const BATCH_BYTES: usize = 16 << 20;
 
 /// The inputs: list and verify the committed ones, make larger ones
 #[derive(clap::Args)]
@@ -33,7 +31,7 @@ enum Action {
     /// What the committed files are, where they come from, and under which licence
     List,
     Verify(Verify),
-    Make(Make),
+    Make(make::Arguments),
     Tfidf(tfidf::Arguments),
 }
 
@@ -48,42 +46,6 @@ struct Verify {
     /// The folder that holds the files
     #[arg(long, value_name = "DIR", default_value = "corpus")]
     corpus_dir: PathBuf,
-}
-
-const MAKE_HELP: &str = "\
-Distributions:
-  gaussian    independent standard normal values: no structure
-  clustered   unit rows around 256 centres of different popularity, with a common direction: as real embeddings are
-  duplicates  copies of 64 rows: ties everywhere
-  sorted      each row nearer to one direction than the row before: the worst case for selection
-
-Examples:
-  lodestar corpus make clustered --rows 1000000 --cols 384 --output clustered.npy
-  lodestar corpus make clustered --rows 256 --cols 384 --queries 0 --output queries.npy";
-
-/// Make a matrix from a named distribution and a seed, as .npy
-///
-/// The same arguments give the same file everywhere. It is written block by block, so it may be larger than memory.
-#[derive(clap::Args)]
-#[command(after_long_help = MAKE_HELP)]
-struct Make {
-    /// gaussian, clustered, duplicates or sorted
-    distribution: String,
-    /// Number of rows
-    #[arg(long, value_name = "N")]
-    rows: usize,
-    /// Number of columns
-    #[arg(long, value_name = "N")]
-    cols: usize,
-    /// Seed of the random numbers
-    #[arg(long, value_name = "N", default_value_t = 42)]
-    seed: u64,
-    /// Make queries instead: set number SET of those that belong to the matrix of this distribution, width and seed
-    #[arg(long, value_name = "SET")]
-    queries: Option<u64>,
-    /// Where to write
-    #[arg(long, short, value_name = "FILE.npy")]
-    output: PathBuf,
 }
 
 #[derive(Debug, Deserialize)]
@@ -107,7 +69,7 @@ pub(super) fn run(arguments: &Arguments, io: &mut Io) -> anyhow::Result<Exit> {
     match &arguments.action {
         Action::List => list(io)?,
         Action::Verify(arguments) => verify(arguments, io)?,
-        Action::Make(arguments) => make(arguments, io)?,
+        Action::Make(arguments) => make::run(arguments, io)?,
         Action::Tfidf(arguments) => tfidf::run(arguments, io)?,
     }
     Ok(0)
@@ -131,7 +93,7 @@ fn list(io: &mut Io) -> anyhow::Result<()> {
         }
         writeln!(io.out, "  sha256   {}", file.sha256)?;
     }
-    writeln!(io.out, "\nLarger inputs: lodestar corpus make {}", DISTRIBUTIONS.join("|"))?;
+    writeln!(io.out, "\nLarger inputs: lodestar corpus make {}", [DISTRIBUTIONS, MATRICES].concat().join("|"))?;
     Ok(())
 }
 
@@ -179,47 +141,13 @@ fn checksum(file: &mut File) -> io::Result<(u64, String)> {
     Ok((bytes, digits))
 }
 
-fn make(arguments: &Make, io: &Io) -> anyhow::Result<()> {
-    let Make { distribution, rows, cols, seed, queries, output } = arguments;
-    let generator = match queries {
-        None => Generator::new(distribution, *rows, *cols, *seed)?,
-        Some(call) => Generator::queries(distribution, *rows, *cols, *seed, *call)?,
-    };
-    if output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("npy")) {
-        return Err(Error::format(output, "extension", ".npy", "another").into());
-    }
-    let mut file = AtomicFile::create(output)?;
-    let mut progress = io.progress("making rows", generator.rows() as u64);
-    let written = write(&generator, &mut file, |rows| progress.advance(rows as u64, ""));
-    written.map_err(|error| Error::file(output, error))?;
-    file.commit()?;
-    io.note(format_args!("wrote {}: {rows} x {cols} f32, {distribution}, seed {seed}", output.display()));
-    Ok(())
-}
-
-/// Makes and writes the blocks, several at a time on all threads, in order.
-fn write(generator: &Generator, file: &mut AtomicFile, mut done: impl FnMut(usize)) -> io::Result<()> {
-    file.write_all(&npy_f32_header(generator.rows(), generator.cols()))?;
-    let block_values = generator.block_values().max(1);
-    let at_once = (BATCH_BYTES / size_of::<f32>() / block_values).max(1);
-    let mut values = Vec::new();
-    for first in (0..generator.blocks()).step_by(at_once) {
-        let last = (first + at_once).min(generator.blocks()) - 1;
-        let (begin, _) = generator.block_rows(first);
-        let (end, count) = generator.block_rows(last);
-        let rows = end + count - begin;
-        values.resize(rows * generator.cols(), 0.0);
-        values
-            .par_chunks_mut(block_values)
-            .enumerate()
-            .for_each(|(block, values)| generator.fill(first + block, values));
-        if cfg!(target_endian = "big") {
-            values.iter_mut().for_each(|value: &mut f32| *value = f32::from_bits(value.to_bits().swap_bytes()));
-        }
-        file.write_all(bytemuck::cast_slice(&values))?;
-        done(rows);
-    }
-    Ok(())
+/// The format of a sparse matrix that is to be written.
+fn sparse_format(output: &Path) -> Result<SparseFormat, Error> {
+    let found = output.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    SparseFormat::ALL.into_iter().find(|format| found.as_deref() == Some(format.name())).ok_or_else(|| {
+        let found = found.map_or("none".into(), |found| format!(".{found}"));
+        Error::format(output, "extension", ".npz or .mtx", found)
+    })
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@
 //! by the Unicode standard, which keeps "don't" and "3.5" whole and knows words of one letter.
 
 use super::super::Io;
+use super::sparse_format;
 use crate::atomic_file::AtomicFile;
 use crate::data::Csr;
 use crate::error::Error;
-use crate::formats::{Names, SparseFormat, write_sparse};
+use crate::formats::{Names, write_sparse};
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, io: &mut Io) -> anyhow::Result<()> {
     let Arguments { input, column, min_df, output } = arguments;
-    let format = output_format(output)?;
+    let format = sparse_format(output)?;
     let vocabulary = output.with_extension("txt");
     let same =
         |path: &Path| path.canonicalize().is_ok_and(|path| input.canonicalize().is_ok_and(|input| input == path));
@@ -78,14 +79,6 @@ pub(super) fn run(arguments: &Arguments, io: &mut Io) -> anyhow::Result<()> {
     let what = format_args!("{rows} x {cols} f32, {entries} entries; terms in {}", vocabulary.display());
     io.note(format_args!("wrote {}: {what}", output.display()));
     Ok(())
-}
-
-fn output_format(output: &Path) -> Result<SparseFormat, Error> {
-    let found = output.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    SparseFormat::ALL.into_iter().find(|format| found.as_deref() == Some(format.name())).ok_or_else(|| {
-        let found = found.map_or("none".into(), |found| format!(".{found}"));
-        Error::format(output, "extension", ".npz or .mtx", found)
-    })
 }
 
 struct Weighted {
