@@ -95,9 +95,10 @@ fn check(a: &Path, b: &Path, c: &Path, dtypes: &[Dtype]) {
     }
 }
 
+/// All files of a letter, of which there are at least so many.
 fn check_letter(folder: &str, letter: char, files: usize, dtypes: &[Dtype]) {
     let paths = matrices(folder, letter);
-    assert_eq!(paths.len(), files, "{paths:?}");
+    assert!(paths.len() >= files, "{paths:?}");
     let part = |part: &str| golden("spmm").join(format!("{letter}_{part}.npy"));
     for path in paths {
         check(&path, &part("b"), &part("c"), dtypes);
@@ -108,7 +109,7 @@ const BOTH: &[Dtype] = &[Dtype::F32, Dtype::F64];
 
 #[test]
 fn products_of_every_file_of_every_layout_are_those_of_scipy() {
-    for (letter, files) in [('m', 40), ('i', 5), ('u', 4), ('b', 3), ('p', 1), ('z', 3)] {
+    for (letter, files) in [('m', 42), ('i', 5), ('u', 4), ('b', 3), ('p', 1), ('z', 3)] {
         check_letter("sparse", letter, files, BOTH);
     }
     // Their values have 53 bits: what f32 makes of them is another matrix.
@@ -146,7 +147,7 @@ fn nan_infinities_and_stored_zeros_come_out_where_scipy_has_them() {
 #[test]
 fn matrices_without_entries_give_zeros() {
     let paths = matrices("sparse", 'e');
-    assert_eq!(paths.len(), 22);
+    assert!(paths.len() >= 22, "{paths:?}");
     for path in paths {
         let options = SparseOptions { dtype: Some(Dtype::F64), ..SparseOptions::default() };
         let SparseMatrix::F64(a) = read_sparse(&path, &options).unwrap().matrix else { panic!("f64 was asked for") };
