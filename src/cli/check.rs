@@ -44,8 +44,12 @@ struct Outcome {
     compared: u64,
     exact: u64,
     max_error: f64,
+    /// Largest difference allowed, in the unit of `max_error`; 0 where results must be equal.
+    tolerance: f64,
     /// Where it differs, or how it failed.
     failure: Option<String>,
+    /// Why nothing was computed, where the kernel has no version for this device.
+    not_run: Option<String>,
 }
 
 pub(super) fn run(arguments: &Arguments, io: &mut Io) -> anyhow::Result<Exit> {
@@ -74,15 +78,11 @@ pub(super) fn run(arguments: &Arguments, io: &mut Io) -> anyhow::Result<Exit> {
     }
     drop(progress);
     let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
+    let run = outcomes.iter().filter(|outcome| outcome.not_run.is_none()).count();
     print(io, &outcomes)?;
     let checked_on: Vec<&str> =
         levels.iter().map(|level| level.name()).chain(devices.iter().map(|d| d.0.as_str())).collect();
-    io.note(format!(
-        "{} of {} checks agree with the reference ({})",
-        outcomes.len() - failed,
-        outcomes.len(),
-        checked_on.join(", ")
-    ));
+    io.note(format!("{} of {} checks agree with the reference ({})", run - failed, run, checked_on.join(", ")));
     Ok(Exit::from(failed > 0))
 }
 
@@ -131,7 +131,9 @@ fn check_case(kernel: &'static dyn Kernel, case: &Case, platform: &Platform, out
         compared: 0,
         exact: 0,
         max_error: 0.0,
+        tolerance: 0.0,
         failure: None,
+        not_run: None,
     };
     let mut prepared = match kernel.prepare(case, platform) {
         Ok(prepared) => prepared,
@@ -141,6 +143,10 @@ fn check_case(kernel: &'static dyn Kernel, case: &Case, platform: &Platform, out
             return;
         }
     };
+    if let Some(device) = with_device.as_ref().filter(|_| !prepared.variants().contains(&Variant::Gpu)) {
+        let why = prepared.no_gpu().unwrap_or_else(|| "no GPU version".into());
+        outcomes.push(Outcome { not_run: Some(why), ..outcome(device.clone(), "resident") });
+    }
     for variant in prepared.variants() {
         let name = match (variant, &with_device) {
             (Variant::Simd { threads }, None) => format!("{}, {threads} thread{}", platform.level, plural(threads)),
@@ -159,6 +165,7 @@ fn check_case(kernel: &'static dyn Kernel, case: &Case, platform: &Platform, out
                         done.compared += agreement.compared;
                         done.exact += agreement.exact;
                         done.max_error = done.max_error.max(agreement.max_error);
+                        done.tolerance = agreement.tolerance;
                     }
                     Err(failure) => {
                         done.failure.get_or_insert(format!("input {input}, {failure}"));
@@ -203,8 +210,15 @@ fn print(io: &mut Io, outcomes: &[Outcome]) -> anyhow::Result<()> {
         let result =
             match group.iter().find_map(|outcome| outcome.failure.as_ref().map(|failure| (outcome.row, failure))) {
                 Some((row, failure)) => format!("WRONG ({row}): {failure}"),
+                None if first.not_run.is_some() => {
+                    format!("not run: {}", first.not_run.as_deref().unwrap_or_default())
+                }
                 None if group.iter().all(|outcome| outcome.exact == outcome.compared) => "equal".to_owned(),
-                None => format!("within {:.1e}", group.iter().map(|outcome| outcome.max_error).fold(0.0, f64::max)),
+                None => {
+                    let share = |outcome: &Outcome| outcome.max_error / outcome.tolerance.max(f64::MIN_POSITIVE);
+                    let largest = group.iter().map(share).fold(0.0, f64::max);
+                    format!("within {:.0}% of its error bound", (100.0 * largest).ceil())
+                }
             };
         table.add_row([
             first.kernel.to_owned(),

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 /// The baseline is one of these.
 const CPU_ARMS: [&str; 2] = ["simd", "simd_1t"];
+/// How the reason of a row begins that a kernel cannot have on this device.
+pub const NO_GPU_VERSION: &str = "no GPU version: ";
 /// A gate exists where one of these arms has a row.
 const SECOND_ARMS: [&str; 2] = ["gpu", "simd_again"];
 
@@ -205,6 +207,10 @@ fn gate(row: &TimingRow, result: &ResultFile, index: &Index<'_>) -> Gate {
         let judged = judged.map(|log| Interval { lo: log.lo.exp(), hi: log.hi.exp() });
         (gate.lo, gate.hi) = (judged.map(|interval| interval.lo), judged.map(|interval| interval.hi));
         (gate.verdict, gate.reason) = judge(protocol.gate, judged, &gate.flags);
+        // That there is no such arm, and not the number of samples, is what keeps it undecided.
+        if let Some(why) = row.reason.as_ref().filter(|why| blocks.is_empty() && why.starts_with(NO_GPU_VERSION)) {
+            gate.reason = Some(why.clone());
+        }
     }
     gate
 }

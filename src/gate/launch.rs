@@ -9,6 +9,7 @@ pub use timing::canary_median;
 
 use super::canary::Canary;
 use super::clock::Clock;
+use super::evaluate::NO_GPU_VERSION;
 use super::plan::{Arm, ArmPlan, CellPlan, LaunchPlan, Series, row_named};
 use crate::error::Error;
 use crate::kernels::{Case, Kernel, Platform, Prepared, Row};
@@ -307,7 +308,8 @@ impl Visit<'_> {
     fn pilot_gpu(&mut self, row: Row) -> Result<Option<String>, Error> {
         let Some(adapter) = self.stage.device.map(OpenDevice::adapter) else { return Ok(Some("no adapter".into())) };
         if !self.has(Arm::Gpu, row) {
-            return Ok(Some("no GPU version".into()));
+            let why = self.prepared.no_gpu().map(|why| format!("{NO_GPU_VERSION}{why}"));
+            return Ok(Some(why.unwrap_or_else(|| "no GPU version".into())));
         }
         if !adapter.software {
             self.check_all(&BTreeSet::from([(Arm::Gpu, row)]))?;

@@ -413,7 +413,7 @@ fn check(path: &str, sha256: String, kernel: &dyn Kernel, section: &Section, pla
             Some(AxisValue::Number(end)) => Some(end),
             None => None,
             Some(AxisValue::Name(name)) => {
-                return Err(wrong(&format!("{key}, {SIZES_TO}"), "a number".into(), name));
+                return Err(wrong(&format!("{key}, {SIZES_TO}"), "a number".into(), format!("{name:?}")));
             }
         };
         let expected: BTreeSet<&str> = axes.context.iter().map(|axis| axis.name).collect();
@@ -580,12 +580,12 @@ analysis = "why"
             (
                 "k = 3, queries = 2",
                 "k = \"ten\", queries = 2",
-                "[cosine] contexts, entry 1, k: expected a number, found ten",
+                "[cosine] contexts, entry 1, k: expected a number, found \"ten\"",
             ),
             (
                 "sizes_to = 1_000",
                 "sizes_to = \"1_000\"",
-                "[cosine] contexts, entry 2, sizes_to: expected a number, found 1_000",
+                "[cosine] contexts, entry 2, sizes_to: expected a number, found \"1_000\"",
             ),
             ("ring = 4", "ring = 0", "[cosine] inputs.ring: expected 1 to 64, found 0"),
             ("tolerance = 0", "tolerance = -1", "[cosine] tolerance: expected 0 or more, found -1"),

@@ -129,13 +129,17 @@ impl Axis {
     /// # Errors
     /// [`Error::Argument`]: the axis, what it accepts, and the value.
     pub fn check(&self, value: &AxisValue) -> Result<(), Error> {
-        let expected = match (self.values, value) {
-            (AxisValues::Numbers, AxisValue::Number(_)) => return Ok(()),
-            (AxisValues::Names(names), AxisValue::Name(name)) if names.contains(&name.as_str()) => return Ok(()),
-            (AxisValues::Numbers, AxisValue::Name(_)) => "a number".to_owned(),
-            (AxisValues::Names(names), _) => format!("one of {}", names.join(", ")),
-        };
-        Err(Error::argument(self.name, expected, value))
+        match (self.values, value) {
+            (AxisValues::Numbers, AxisValue::Number(_)) => Ok(()),
+            (AxisValues::Names(names), AxisValue::Name(name)) if names.contains(&name.as_str()) => Ok(()),
+            // In quotes, for it may look like a number.
+            (AxisValues::Numbers, AxisValue::Name(name)) => {
+                Err(Error::argument(self.name, "a number", format!("{name:?}")))
+            }
+            (AxisValues::Names(names), found) => {
+                Err(Error::argument(self.name, format!("one of {}", names.join(", ")), found))
+            }
+        }
     }
 }
 
@@ -276,6 +280,11 @@ pub trait Prepared {
     /// The variants that [`run`](Self::run) accepts on this platform: `Simd` with all threads, `Simd` with one, `Gpu`.
     fn variants(&self) -> Vec<Variant>;
 
+    /// Why the platform's device computes nothing here, where it cannot: the reason in the words of results.
+    fn no_gpu(&self) -> Option<String> {
+        None
+    }
+
     /// Whether a row is defined for a variant (`KernelOnly` is not, on the CPU).
     fn has_row(&self, variant: Variant, row: Row) -> bool;
 
@@ -320,9 +329,9 @@ pub struct Agreement {
     pub compared: u64,
     /// How many were equal bit by bit.
     pub exact: u64,
-    /// The largest difference, in the unit of the result.
+    /// The largest difference, as a share of the bound of what rounding can do at that place; 0 where results must be equal.
     pub max_error: f64,
-    /// The largest difference allowed; 0 where results must be equal.
+    /// The largest difference allowed: 1, or 0 where results must be equal.
     pub tolerance: f64,
     /// First 16 hex digits of a hash over the result; equal results have equal checksums, whatever the variant.
     pub checksum: String,
@@ -349,7 +358,7 @@ mod tests {
         let (width, values) = (Axis::number("width"), Axis::named("values", &["f32", "f64"]));
         assert!(width.check(&64.into()).is_ok() && values.check(&"f32".into()).is_ok());
         let message = |axis: Axis, value: AxisValue| axis.check(&value).unwrap_err().to_string();
-        assert_eq!(message(width, "64".into()), "width: expected a number, found 64");
+        assert_eq!(message(width, "64".into()), "width: expected a number, found \"64\"");
         assert_eq!(message(values, "f16".into()), "values: expected one of f32, f64, found f16");
         assert_eq!(message(values, 64.into()), "values: expected one of f32, f64, found 64");
     }

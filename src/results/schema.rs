@@ -155,8 +155,8 @@ pub struct Protocol {
     pub rewarm_ms: u64,
     /// Time limit of a size.
     pub max_seconds_per_size: u64,
-    /// Largest difference from the reference that counts as agreement, in the unit in which the kernel compares (shares of
-    /// its error bound, where it has one); 0 = equal.
+    /// Largest difference from the reference that counts as agreement, as a share of the bound of what rounding can do; 0 =
+    /// equal.
     pub tolerance: f64,
     /// Inputs.
     pub inputs: Inputs,
@@ -262,7 +262,7 @@ pub struct AgreementRow {
     pub tolerance: f64,
     /// First mismatch, or null when all agree.
     pub mismatch: Option<String>,
-    /// Hash over the results of all ring inputs; equal for every arm.
+    /// Hash over the results of all ring inputs: the same wherever they are equal bit by bit.
     pub checksum: String,
 }
 

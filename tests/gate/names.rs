@@ -40,7 +40,7 @@ fn a_name_that_the_axis_does_not_have_is_refused_with_those_it_has() {
     assert_eq!(refused("\"knotted\"", "3"), format!("{place}, matrix: expected one of plain, knotted, found 3"));
     assert_eq!(
         refused("\"knotted\", dim = 8", "\"knotted\", dim = \"8\""),
-        format!("{place}, dim: expected a number, found 8")
+        format!("{place}, dim: expected a number, found \"8\"")
     );
     assert_eq!(refused("matrix = \"knotted\", ", ""), format!("{place}: expected the axes dim, matrix, found dim"));
     assert_eq!(
@@ -108,4 +108,21 @@ fn an_interrupted_run_with_names_goes_on_where_it_was() {
     assert_eq!(outcome.samples[..before.len()], before);
     assert!(outcome.result.gates.iter().all(|gate| gate.launches.len() == 8));
     assert!(verify(&outcome.result, &outcome.samples).is_ok());
+}
+
+#[test]
+fn a_case_that_the_device_cannot_compute_is_undecided_and_says_why() {
+    let text = with_names(PROTOCOL);
+    let mut setup = setup(Setup { text: &text, ..Setup::new(8.0, QUIET, 24) });
+    setup.script.no_gpu = Some("Scripted GPU has no knots");
+    let outcome = setup.run();
+    assert_eq!(verdict(&outcome), Verdict::Inconclusive);
+    let reason = outcome.result.verdict.reason.as_deref();
+    assert_eq!(reason, Some("resident at 1000, dim 8, knotted: no GPU version: Scripted GPU has no knots"));
+    let passed = outcome.result.gates.iter().filter(|gate| gate.verdict == Verdict::Pass).count();
+    assert_eq!(passed, 3, "what it can compute is decided");
+    assert!(verify(&outcome.result, &outcome.samples).is_ok());
+    let simd =
+        |row: &&lodestar::results::schema::TimingRow| row.arm == "simd" && in_words(&row.context) == "dim 8, knotted";
+    assert!(outcome.result.rows.iter().filter(simd).all(|row| row.median_ns.is_some()));
 }

@@ -75,6 +75,8 @@ pub(crate) struct Script {
     /// Whether the device is lost in the fourth launch.
     pub(crate) lost: bool,
     pub(crate) axes: Axes,
+    /// Why the device has no version of the knotted cases.
+    pub(crate) no_gpu: Option<&'static str>,
 }
 
 /// Axes of numbers alone.
@@ -153,7 +155,10 @@ impl Kernel for Scripted {
         }
         let knotted = self.script.axes == NAMES && case.name("matrix")? == "knotted";
         let scale = case.size as f64 / 1000.0 * if knotted { 2.0 } else { 1.0 };
-        Ok(Box::new(Running { clock: self.clock.clone(), script: self.script, state: self.state.clone(), scale }))
+        // What a device lacks is a matter of the case, as a type of values is.
+        let no_gpu = self.script.no_gpu.filter(|_| knotted);
+        let (clock, script, state) = (self.clock.clone(), self.script, self.state.clone());
+        Ok(Box::new(Running { clock, script, state, scale, no_gpu }))
     }
     fn protocol(&self) -> &'static str {
         ""
@@ -189,11 +194,16 @@ struct Running {
     script: Script,
     state: Arc<Mutex<State>>,
     scale: f64,
+    no_gpu: Option<&'static str>,
 }
 
 impl Prepared for Running {
     fn variants(&self) -> Vec<Variant> {
-        vec![Variant::Simd { threads: THREADS }, Variant::Gpu]
+        let all = [Variant::Simd { threads: THREADS }, Variant::Gpu];
+        all.into_iter().filter(|variant| *variant != Variant::Gpu || self.no_gpu.is_none()).collect()
+    }
+    fn no_gpu(&self) -> Option<String> {
+        self.no_gpu.map(str::to_owned)
     }
     fn has_row(&self, variant: Variant, row: Row) -> bool {
         matches!(row, Row::Resident) || (matches!(row, Row::Upload | Row::E2eFresh) && variant == Variant::Gpu)
@@ -483,7 +493,15 @@ pub(crate) struct Setup<'a> {
 
 impl Setup<'_> {
     pub(crate) fn new(ratio: f64, weather: Weather, seed: u64) -> Self {
-        let script = Script { cpu_ns: ratio * 7.5e6, gpu_ns: 7.5e6, weather, wrong: None, lost: false, axes: NUMBERS };
+        let script = Script {
+            cpu_ns: ratio * 7.5e6,
+            gpu_ns: 7.5e6,
+            weather,
+            wrong: None,
+            lost: false,
+            axes: NUMBERS,
+            no_gpu: None,
+        };
         Self {
             script,
             text: PROTOCOL,

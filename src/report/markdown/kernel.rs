@@ -327,7 +327,11 @@ fn agreement(text: &mut Text, sweep: Sweep<'_>) {
             ]
         })
         .collect();
-    text.paragraph("Results against the reference, before and after timing, over all sizes, contexts and inputs:");
+    let bounded = sweep.result.agreement.iter().any(|row| row.tolerance > 0.0);
+    let unit = if bounded { "; a difference is a share of what rounding can do at its place" } else { "" };
+    text.paragraph(&format!(
+        "Results against the reference, before and after timing, over all sizes, contexts and inputs{unit}:"
+    ));
     let headings =
         ["arm", "row", ">values compared", ">equal bit by bit", ">largest difference", ">allowed", "outcome"];
     text.table(&headings, &rows);
