@@ -146,6 +146,14 @@ pub fn matrix(kind: &str, rows: usize, seed: u64) -> Result<Csr<f64>, Error> {
     Csr::new(rows, cols, pattern.indptr, pattern.indices, values)
 }
 
+/// How many columns [`matrix`] has, at no cost.
+///
+/// # Errors
+/// [`Error::Argument`] for an unknown name.
+pub fn cols(kind: &str, rows: usize) -> Result<usize, Error> {
+    Ok(Kind::of(kind)?.cols(rows))
+}
+
 /// How many entries [`matrix`] makes, at no cost: exact for `banded`, else the expected number. For `power-law` edges are
 /// counted before those that meet fall together: about a tenth more than there will be.
 ///

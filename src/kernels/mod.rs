@@ -13,7 +13,7 @@ use crate::units::{AxisValue, Context};
 use std::sync::Arc;
 
 /// Every kernel, in the order of what they need.
-pub static KERNELS: &[&dyn Kernel] = &[&cosine::Cosine];
+pub static KERNELS: &[&dyn Kernel] = &[&cosine::Cosine, &spmm::Spmm];
 
 /// A kernel by its id.
 ///

@@ -296,3 +296,79 @@ fn nothing_to_resume_is_one_line_and_leaves_nothing() {
     assert!(message.starts_with("lodestar: gate --resume: results"), "{message}");
     assert!(message.ends_with("cosine: expected an unfinished run, found none"), "{message}");
 }
+
+/// The protocol of [`TINY`] for a kernel whose contexts pin names.
+const NAMED: &str = r#"
+version = 1
+[plan]
+cpu_only_seconds_per_size = 1
+[spmm]
+gate = 5.0
+gate_row = "resident"
+residency = "A stays"
+gate_sizes = [300]
+sizes = [100, 300]
+contexts = [{ matrix = "banded", width = 8, values = "f32" }, { matrix = "skewed", width = 9, values = "f64" }]
+inputs = { distribution = "gaussian", seed = 1, ring = 2 }
+tolerance = 1
+sources = ["src/**"]
+"#;
+
+#[test]
+fn a_plan_with_names_is_shown_as_a_person_would_say_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.toml"), NAMED).unwrap();
+    let arguments = ["gate", "spmm", "--sizes", "p.toml", "--device", "cpu", "--dry-run"];
+    let output = lodestar(folder.path()).args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line =
+        |words: &str| text.lines().find(|line| line.trim_start().starts_with(words)).unwrap_or_default().to_owned();
+    assert!(line("banded, f32, width 8  300").ends_with("yes"), "{text}");
+    assert!(
+        !line("skewed, f64, width 9  100").is_empty() && !line("skewed, f64, width 9  100").ends_with("yes"),
+        "{text}"
+    );
+    let json = lodestar(folder.path()).args(arguments).arg("--json").output().unwrap();
+    let plan: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(plan["cells"][0]["context"], serde_json::json!({ "matrix": "banded", "values": "f32", "width": 8 }));
+    let refused = |from: &str, to: &str| {
+        std::fs::write(folder.path().join("p.toml"), NAMED.replace(from, to)).unwrap();
+        let output = lodestar(folder.path()).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let message = refused("\"skewed\"", "\"skewd\"");
+    assert!(
+        message.starts_with("lodestar: p.toml: [spmm] contexts, entry 2, matrix: expected one of tf-idf, zipf, "),
+        "{message}"
+    );
+    assert!(message.ends_with("found skewd\n") && message.lines().count() == 1, "{message}");
+}
+
+#[test]
+fn a_run_with_names_compares_within_bounds_and_verifies() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.toml"), NAMED).unwrap();
+    let arguments = ["gate", "spmm", "--sizes", "p.toml", "--device", "cpu", "--quick"];
+    let output = lodestar(folder.path()).args(arguments).output().unwrap();
+    // A debug build decides nothing, and compares all the same.
+    assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = store_of(folder.path());
+    let result: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&results).unwrap()).unwrap();
+    let agreement = result["agreement"].as_array().unwrap();
+    assert!(agreement.iter().any(|row| row["context"]["matrix"] == "skewed" && row["context"]["width"] == 9));
+    for row in agreement {
+        assert!(row["mismatch"].is_null() && row["tolerance"] == 1.0 && row["compared"].as_u64() > Some(0), "{row}");
+        assert!(row["max_error"].as_f64().unwrap() <= 1.0, "{row}");
+    }
+    lodestar(folder.path()).arg("verify").arg(&results).assert().success();
+}
+
+/// The only result below a folder.
+fn store_of(folder: &Path) -> PathBuf {
+    let machine = std::fs::read_dir(folder.join("results")).unwrap().map(|entry| entry.unwrap().path());
+    let machine = machine.into_iter().find(|path| path.is_dir()).unwrap();
+    let files = std::fs::read_dir(machine.join("spmm")).unwrap().map(|entry| entry.unwrap().path());
+    files.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "json")).unwrap()
+}
