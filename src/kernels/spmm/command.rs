@@ -164,7 +164,9 @@ pub(super) fn run(arguments: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<(
     }
     let memory = Memory::new(arguments.memory, io);
     // So many threads and no more: for reading too.
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(platform.threads).build()?;
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(platform.threads).build();
+    let threads =
+        threads.map_err(|_| Error::argument("--threads", "as many as the system can start", platform.threads))?;
     let operands = Operands::read(&arguments, &memory, &threads, io)?;
     let is_file = sink.is_file();
     let done = product::write(operands, sink, &memory, &platform, &threads, io)?;

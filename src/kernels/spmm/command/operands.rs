@@ -108,8 +108,8 @@ fn without_banner(error: Error) -> Error {
 
 fn sparse_options(arguments: &Arguments) -> Result<SparseOptions, Error> {
     let format = arguments.format_a.or_else(|| SparseFormat::of(&arguments.a));
-    if format.is_none() && is_stdin(&arguments.a) {
-        return Err(Error::argument("--format-a", format!("one of {SPARSE_FORMATS} for stdin"), "none"));
+    if format.is_none() && is_read_once(&arguments.a) {
+        return Err(Error::argument("--format-a", format!("one of {SPARSE_FORMATS} for stdin or a pipe"), "none"));
     }
     if arguments.assume.is_some() && format == Some(SparseFormat::Npz) {
         return Err(Error::argument("--assume", "a Matrix Market file", format!("{}, an .npz", name(&arguments.a))));
@@ -118,8 +118,8 @@ fn sparse_options(arguments: &Arguments) -> Result<SparseOptions, Error> {
 }
 
 fn dense_options(arguments: &Arguments) -> Result<DenseOptions, Error> {
-    if arguments.format_b.is_none() && is_stdin(&arguments.b) {
-        return Err(Error::argument("--format-b", format!("one of {DENSE_FORMATS} for stdin"), "none"));
+    if arguments.format_b.is_none() && is_read_once(&arguments.b) {
+        return Err(Error::argument("--format-b", format!("one of {DENSE_FORMATS} for stdin or a pipe"), "none"));
     }
     let format = match arguments.format_b {
         Some(format) => format,
@@ -130,12 +130,17 @@ fn dense_options(arguments: &Arguments) -> Result<DenseOptions, Error> {
 
 /// B as a file to be read block by block, where it would take more than half of the memory for B and C.
 fn too_large(path: &Path, options: &DenseOptions, memory: &Memory) -> Result<Option<DenseFile>, Error> {
-    if options.format != Some(DenseFormat::Npy) || is_stdin(path) {
+    if options.format != Some(DenseFormat::Npy) || is_read_once(path) {
         return Ok(None);
     }
     let file = DenseFile::open(path)?;
     let dtype = options.dtype.unwrap_or(file.dtype());
     Ok((Memory::of(file.rows(), file.cols(), dtype) > memory.budget / 2).then_some(file))
+}
+
+/// Stdin, a pipe or a device: what is read of it to look at it is gone.
+fn is_read_once(path: &Path) -> bool {
+    is_stdin(path) || std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 fn transposed(a: SparseMatrix) -> Result<SparseMatrix, Error> {
