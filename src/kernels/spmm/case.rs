@@ -148,6 +148,7 @@ pub(super) fn check_cases() -> Vec<Case> {
         let context = context.map(|(name, value)| (name.to_owned(), value)).into();
         Case { size, context, seed: 42, ring: 2, distribution: DISTRIBUTIONS[0].into() }
     };
+    #[cfg_attr(not(feature = "cli"), expect(unused_mut, reason = "files add some"))]
     let mut cases = vec![
         case("tf-idf", 1, 1, "f32"),
         case("tf-idf", 1_003, 64, "f64"),
