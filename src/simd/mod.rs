@@ -5,6 +5,7 @@
 //! argument, and is written into every result.
 
 pub mod ceilings;
+pub mod memory;
 pub mod ops;
 
 #[doc(hidden)]

@@ -31,10 +31,13 @@ pub(super) const DISTRIBUTIONS: &[&str] = &["gaussian"];
 pub(super) const INPUT_SOURCES: &[(&str, &str)] =
     &[("generate_sparse.rs", include_str!("../../data/generate_sparse.rs"))];
 pub(super) const CPU_SOURCES: &[(&str, &str)] = &[
+    ("panel.rs", include_str!("panel.rs")),
+    ("plan.rs", include_str!("plan.rs")),
     ("simd.rs", include_str!("simd.rs")),
+    ("tile.rs", include_str!("tile.rs")),
     ("../parallel.rs", include_str!("../parallel.rs")),
     ("../../data/buffer.rs", include_str!("../../data/buffer.rs")),
-    ("../../simd/ops.rs", include_str!("../../simd/ops.rs")),
+    ("../../simd/memory.rs", include_str!("../../simd/memory.rs")),
 ];
 #[cfg(feature = "gpu")]
 pub(super) const GPU_SOURCES: &[(&str, &str)] = super::gpu::SOURCES;

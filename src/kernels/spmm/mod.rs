@@ -8,9 +8,10 @@
 //! - C is overwritten, whatever it held; a row without entries gives zeros.
 //!
 //! # Order of summation
-//! Each element of C is summed in stored order with fused multiply-adds (separate ones below AVX2). A row of more than
-//! [`LONG_ROW`] entries is summed in pieces of [`PIECE`] entries, and the pieces in order. Nothing else decides the order:
-//! results are the same bits for any number of threads, any blocking, and any other rows or columns beside them.
+//! Each element of C is summed in groups of four entries in stored order: the products of a group with fused
+//! multiply-adds (separate ones below AVX2), then the group to the sum. A row of more than [`LONG_ROW`] entries is summed in
+//! pieces of [`PIECE`] entries, and the pieces in order. Nothing else decides the order: on one SIMD level the results are
+//! the same bits for any number of threads, any blocking, and any other rows or columns beside them.
 //!
 //! # Precision
 //! The error of an element is at most (n + 2) eps times the sum of the magnitudes |A\[i, k\]| |B\[k, j\]| over the n entries
@@ -22,10 +23,13 @@ mod case;
 mod command;
 #[cfg(feature = "gpu")]
 mod gpu;
+mod panel;
+mod plan;
 pub mod reference;
 mod simd;
 #[cfg(test)]
 mod tests;
+mod tile;
 
 #[cfg(feature = "gpu")]
 pub use gpu::{is_for_the_cpu, multiply_on_device};

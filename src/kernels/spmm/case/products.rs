@@ -2,7 +2,8 @@
 
 #[cfg(feature = "gpu")]
 use super::super::gpu::DeviceProduct;
-use super::super::simd::{Plan, multiply_planned};
+use super::super::plan::Plan;
+use super::super::simd::multiply_planned;
 use super::super::{Value, reference};
 use crate::data::{Buffer, Csr, Matrix};
 use crate::error::Error;
