@@ -21,7 +21,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Calls before the clock starts, and calls that are timed.
-const WARM_UP: Duration = Duration::from_millis(100);
+const WARM_UP: Duration = Duration::from_millis(300);
 const TIMED: Duration = Duration::from_millis(400);
 
 const SIZES: [(&str, usize, usize); 10] = [
