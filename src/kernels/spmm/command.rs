@@ -25,7 +25,7 @@ What A does not store is not multiplied: NaN or infinity in B counts only where 
 infinity is NaN. Repeated entries add up. Without --dtype the product is computed in f64 if A or B holds f64 (text does), \
 else in f32.
 
-Every element of C is summed in the order in which A stores the row's entries. So the CPU gives the same bytes for any \
+Every element of C is summed in an order that depends on nothing but how A stores the row. So the CPU gives the same bytes for any \
 number of threads, and whether or not the work is cut into blocks.
 
 A is held in memory. B and C are cut into blocks where they do not fit into --memory together, if B is a .npy file and C is \
