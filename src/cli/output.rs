@@ -1,6 +1,8 @@
 //! Where a command's words go: data to stdout, everything else to stderr.
 #![expect(clippy::print_stderr, reason = "this is the one place that writes to stderr")]
 
+use crate::error::Error;
+use crate::kernels::Platform;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -36,12 +38,28 @@ impl Io {
         io::stdout().is_terminal()
     }
 
-    /// Where to compute, for a command that was given `--device flag`; see [`platform`](super::platform()).
+    /// Where a command on files computes that was given `--device device` and perhaps `--threads threads`; see
+    /// [`platform`](super::platform()).
     ///
     /// # Errors
-    /// No such adapter, or an environment variable with a bad value.
-    pub fn platform(&self, flag: &str) -> anyhow::Result<crate::kernels::Platform> {
-        super::platform(flag)
+    /// No such adapter, no thread at all, or an environment variable with a bad value.
+    pub fn platform(&self, device: &str, threads: Option<usize>) -> anyhow::Result<Platform> {
+        if threads == Some(0) {
+            return Err(Error::argument("--threads", "at least 1", 0).into());
+        }
+        // Without a result to go by, `auto` is the CPU: opening a device takes longer than most calls.
+        let platform = super::platform(if device == "auto" { "cpu" } else { device })?;
+        Ok(Platform { threads: threads.unwrap_or(platform.threads), ..platform })
+    }
+
+    /// Says where a command that was given `--device device` computes, and why there.
+    pub fn explain(&self, device: &str, platform: &Platform) {
+        let reason = if device == "auto" {
+            "auto is the CPU, as results do not record yet from which size on a device is faster"
+        } else {
+            "as asked for"
+        };
+        self.note(format_args!("{}: {reason}", platform.place()));
     }
 
     /// Bytes of memory that a command may still take; `None` where the system does not say.

@@ -214,6 +214,18 @@ pub struct Platform {
     pub device: Option<Arc<crate::device::Device>>,
 }
 
+impl Platform {
+    /// Where it computes, in words: the CPU, or the adapter.
+    pub fn place(&self) -> String {
+        #[cfg(feature = "gpu")]
+        if let Some(device) = &self.device {
+            let kind = if device.is_software() { "software adapter" } else { "gpu" };
+            return format!("{kind} ({})", device.info().name);
+        }
+        format!("cpu ({}, {} threads)", self.level, self.threads)
+    }
+}
+
 /// Bytes a case needs, before it is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Footprint {

@@ -156,11 +156,11 @@ pub(super) fn command() -> clap::Command {
 pub(super) fn run(arguments: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<()> {
     let arguments = Arguments::from_arg_matches(arguments)?;
     let view = view(&arguments, io)?;
-    let platform = platform(&arguments, io)?;
+    let platform = io.platform(&arguments.device, arguments.threads)?;
     let inputs = Inputs::open(&arguments, io)?;
     let rows = inputs.corpus.rows();
     if arguments.explain {
-        io.note(format_args!("{}", explain(&arguments, &platform)));
+        io.explain(&arguments.device, &platform);
     }
     let started = Instant::now();
     let mut neighbors = inputs.search(&arguments, &platform, io)?;
@@ -237,35 +237,6 @@ fn view(arguments: &Arguments, io: &Io) -> anyhow::Result<View> {
     Ok(View::Files(format, path.to_owned()))
 }
 
-fn platform(arguments: &Arguments, io: &Io) -> anyhow::Result<Platform> {
-    if arguments.threads == Some(0) {
-        return Err(Error::argument("--threads", "at least 1", 0).into());
-    }
-    // Without a result to go by, `auto` is the CPU: opening a device takes longer than most searches.
-    let device = if arguments.device == "auto" { "cpu" } else { &arguments.device };
-    let platform = io.platform(device)?;
-    Ok(Platform { threads: arguments.threads.unwrap_or(platform.threads), ..platform })
-}
-
-/// Where a search runs: `cpu`, or the adapter.
-fn place(platform: &Platform) -> String {
-    #[cfg(feature = "gpu")]
-    if let Some(device) = &platform.device {
-        let kind = if device.is_software() { "software adapter" } else { "gpu" };
-        return format!("{kind} ({})", device.info().name);
-    }
-    format!("cpu ({}, {} threads)", platform.level, platform.threads)
-}
-
-fn explain(arguments: &Arguments, platform: &Platform) -> String {
-    let reason = if arguments.device == "auto" {
-        "auto is the CPU, as results do not record yet from which size on a device is faster"
-    } else {
-        "as asked for"
-    };
-    format!("{}: {reason}", place(platform))
-}
-
 /// What the search made of unusual rows.
 fn counts(neighbors: &Neighbors, arguments: &Arguments, inputs: &Inputs, io: &Io) {
     let corpus = inputs.corpus.name();
@@ -303,7 +274,7 @@ fn timing(inputs: &Inputs, arguments: &Arguments, platform: &Platform, elapsed: 
         "k": arguments.k,
         "metric": arguments.metric.name(),
         "gflops": operations / seconds / 1e9,
-        "device": place(platform),
+        "device": platform.place(),
         "simd": platform.level.name(),
         "threads": platform.threads,
     })
@@ -419,7 +390,7 @@ impl Inputs {
             let storage = if self.fits_f16 { Storage::F16 } else { Storage::F32 };
             match top_k_on_device(&self.queries, self.corpus.as_ref(), search, storage, platform) {
                 Err(error) if is_for_the_cpu(&error) => {
-                    io.note(format_args!("{}: {error}; the CPU searches instead", place(platform)));
+                    io.note(format_args!("{}: {error}; the CPU searches instead", platform.place()));
                 }
                 other => return other,
             }

@@ -158,9 +158,9 @@ pub(super) fn command() -> clap::Command {
 pub(super) fn run(arguments: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<()> {
     let arguments = Arguments::from_arg_matches(arguments)?;
     let sink = Sink::new(&arguments, io)?;
-    let platform = platform(&arguments, io)?;
+    let platform = io.platform(&arguments.device, arguments.threads)?;
     if arguments.explain {
-        io.note(explain(&arguments, &platform));
+        io.explain(&arguments.device, &platform);
     }
     let memory = Memory::new(arguments.memory, io);
     // So many threads and no more: for reading too.
@@ -180,35 +180,6 @@ pub(super) fn run(arguments: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<(
         }
     }
     Ok(())
-}
-
-fn platform(arguments: &Arguments, io: &Io) -> anyhow::Result<Platform> {
-    if arguments.threads == Some(0) {
-        return Err(Error::argument("--threads", "at least 1", 0).into());
-    }
-    // Without a result to go by, `auto` is the CPU: opening a device takes longer than most products.
-    let device = if arguments.device == "auto" { "cpu" } else { &arguments.device };
-    let platform = io.platform(device)?;
-    Ok(Platform { threads: arguments.threads.unwrap_or(platform.threads), ..platform })
-}
-
-/// Where a product is computed: `cpu`, or the adapter.
-fn place(platform: &Platform) -> String {
-    #[cfg(feature = "gpu")]
-    if let Some(device) = &platform.device {
-        let kind = if device.is_software() { "software adapter" } else { "gpu" };
-        return format!("{kind} ({})", device.info().name);
-    }
-    format!("cpu ({}, {} threads)", platform.level, platform.threads)
-}
-
-fn explain(arguments: &Arguments, platform: &Platform) -> String {
-    let reason = if arguments.device == "auto" {
-        "auto is the CPU, as results do not record yet from which size on a device is faster"
-    } else {
-        "as asked for"
-    };
-    format!("{}: {reason}", place(platform))
 }
 
 fn timing(done: &Done, platform: &Platform) -> String {

@@ -4,7 +4,7 @@ use super::super::{Value, multiply_into};
 #[cfg(feature = "gpu")]
 use super::super::{is_for_the_cpu, multiply_on_device};
 use super::operands::{Dense, Operands};
-use super::{Arguments, DENSE_FORMATS, is_stdin, place};
+use super::{Arguments, DENSE_FORMATS, is_stdin};
 use crate::atomic_file::AtomicFile;
 use crate::cli::Io;
 use crate::data::{Buffer, Csr, Matrix};
@@ -209,7 +209,7 @@ impl Run<'_> {
 
     fn finish(mut self) -> Done {
         let platform = self.platform;
-        self.done.place = if self.on_device { place(platform) } else { place(&on_cpu(platform)) };
+        self.done.place = if self.on_device { platform.place() } else { on_cpu(platform).place() };
         self.done
     }
 
@@ -308,7 +308,7 @@ impl Run<'_> {
         if self.on_device && self.platform.device.is_some() {
             match self.threads.install(|| multiply_on_device(a, b, self.platform)) {
                 Err(error) if is_for_the_cpu(&error) => {
-                    io.note(format_args!("{}: {error}; the CPU multiplies instead", place(self.platform)));
+                    io.note(format_args!("{}: {error}; the CPU multiplies instead", self.platform.place()));
                     self.on_device = false;
                 }
                 other => {
