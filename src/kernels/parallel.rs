@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Runs `work(state, task)` for every task in `0..tasks` on `threads` threads, each with a state of its own from `start`,
-/// and returns the states. Tasks are handed out in order, one at a time, so a disturbed core takes fewer of them.
+/// and returns the states. Tasks are handed out in order, one at a time, so a disturbed core takes fewer of them. The calling
+/// thread is one of them: it begins at once, while the others are still being woken.
 ///
 /// # Errors
 /// The error of the lowest task that failed; tasks after it may not have run.
@@ -39,13 +40,15 @@ pub(crate) fn share<State: Send, E: Send>(
         vec![run()]
     } else {
         let states = Mutex::new(Vec::with_capacity(threads));
-        rayon::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|_| {
-                    let state = run();
-                    states.lock().unwrap_or_else(PoisonError::into_inner).push(state);
-                });
+        let run = || {
+            let state = run();
+            states.lock().unwrap_or_else(PoisonError::into_inner).push(state);
+        };
+        rayon::in_place_scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|_| run());
             }
+            run();
         });
         states.into_inner().unwrap_or_else(PoisonError::into_inner)
     };
@@ -67,11 +70,27 @@ mod tests {
                     mine.push(task);
                     Ok::<_, ()>(())
                 });
-                let mut all: Vec<_> = states.unwrap().into_iter().flatten().collect();
+                let states = states.unwrap();
+                assert_eq!(states.len(), threads.min(tasks).max(1), "{threads} threads, {tasks} tasks");
+                let mut all: Vec<_> = states.into_iter().flatten().collect();
                 all.sort_unstable();
                 assert_eq!(all, (0..tasks).collect::<Vec<_>>(), "{threads} threads, {tasks} tasks");
             }
         }
+    }
+
+    #[test]
+    fn the_calling_thread_works_beside_one_other() {
+        // Each of the two tasks ends when the other has begun, so two threads must be there; one is the caller.
+        let begun = std::sync::Barrier::new(2);
+        let states = share(2, 2, Vec::new, |threads, _| {
+            begun.wait();
+            threads.push(std::thread::current().id());
+            Ok::<_, ()>(())
+        });
+        let threads: Vec<_> = states.unwrap().into_iter().flatten().collect();
+        assert!(threads.len() == 2 && threads[0] != threads[1], "{threads:?}");
+        assert!(threads.contains(&std::thread::current().id()), "{threads:?}");
     }
 
     #[test]
