@@ -38,7 +38,8 @@ pub use simd::{multiply, multiply_into};
 use super::{Axes, Case, Footprint, Kernel, Platform, Prepared};
 use crate::data::{Csr, Matrix};
 use crate::error::Error;
-use crate::simd::SimdFloatElement;
+use crate::simd::implementation::{f32x4, f32x8, f64x2, f64x4};
+use crate::simd::{Simd, SimdFloat, SimdFloatElement};
 
 /// Entries from which on a row is summed in pieces.
 pub const LONG_ROW: usize = 32_768;
@@ -52,16 +53,24 @@ pub trait Value:
 {
     /// `f32` or `f64`.
     const NAME: &'static str;
+    /// A vector of 128 bits, whatever the level.
+    type Short<S: Simd>: SimdFloat<S, Element = Self>;
+    /// A vector of 256 bits.
+    type Medium<S: Simd>: SimdFloat<S, Element = Self>;
     /// The relative error of one operation: half the distance from 1 to the next larger number.
     const EPSILON: f64;
 }
 
 impl Value for f32 {
+    type Short<S: Simd> = f32x4<S>;
+    type Medium<S: Simd> = f32x8<S>;
     const NAME: &'static str = "f32";
     const EPSILON: f64 = f32::EPSILON as f64 / 2.0;
 }
 
 impl Value for f64 {
+    type Short<S: Simd> = f64x2<S>;
+    type Medium<S: Simd> = f64x4<S>;
     const NAME: &'static str = "f64";
     const EPSILON: f64 = f64::EPSILON / 2.0;
 }

@@ -78,11 +78,10 @@ impl Plan {
 
     fn add_rows(&mut self, indptr: &[usize], rows: Range<usize>) {
         let mut first = rows.start;
-        for row in rows.clone() {
+        let mut long = Vec::new();
+        find_long(indptr, rows.clone(), &mut long);
+        for row in long {
             let entries = indptr[row]..indptr[row + 1];
-            if entries.len() <= LONG_ROW {
-                continue;
-            }
             if first < row {
                 self.tasks.push(Task::Rows(first..row));
             }
@@ -109,6 +108,19 @@ fn boundary(indptr: &[usize], weight: usize) -> usize {
         if indptr[middle] + middle < weight { low = middle + 1 } else { high = middle }
     }
     low
+}
+
+/// Rows to be summed in pieces. Halves that have too few entries for one are not looked into: of 300,000 rows, nearly none.
+fn find_long(indptr: &[usize], rows: Range<usize>, found: &mut Vec<usize>) {
+    if rows.is_empty() || indptr[rows.end] - indptr[rows.start] <= LONG_ROW {
+        return;
+    }
+    if rows.len() == 1 {
+        return found.push(rows.start);
+    }
+    let middle = rows.start + rows.len() / 2;
+    find_long(indptr, rows.start..middle, found);
+    find_long(indptr, middle..rows.end, found);
 }
 
 fn sharing<T>(a: &Csr<T>) -> f64 {

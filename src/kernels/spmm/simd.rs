@@ -56,10 +56,10 @@ impl Strategy {
         let walk = if uses >= 32 && fits && row_bytes >= 4 * PANEL_BYTES {
             Walk::Panels
         } else {
-            // The processor runs far enough ahead to gather whole lines on its own; rows that begin anywhere in a line
-            // take one more, and there it needs help.
-            let whole_lines = row_bytes.is_multiple_of(LINE) || plan.sharing(a) >= 1.5;
-            Walk::Tiles { bytes: 512, ahead: if whole_lines { 0 } else { 2 } }
+            // The processor runs far enough ahead to gather whole lines on its own, and rows of few; long rows that begin
+            // anywhere in a line take one more, and there it needs help.
+            let alone = row_bytes < 4 * LINE || row_bytes.is_multiple_of(LINE) || plan.sharing(a) >= 1.5;
+            Walk::Tiles { bytes: 512, ahead: if alone { 0 } else { 2 } }
         };
         let streamed = a.rows() * row_bytes > SECOND_LEVEL && row_bytes.is_multiple_of(LINE);
         let work = (a.entries() + a.rows()).saturating_mul(row_bytes.div_ceil(LINE));

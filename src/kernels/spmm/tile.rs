@@ -13,7 +13,7 @@
 //! multiply-adds over the whole row would wait four cycles for each. The order is the same whatever the tile.
 
 use super::Value;
-use crate::simd::memory::{load_first, prefetch_near, stream};
+use crate::simd::memory::{prefetch_near, stream};
 use crate::simd::{LINE, Simd, SimdBase, SimdFloat, simd};
 
 /// Entries that are added up before they are added to the sums of a row.
@@ -91,8 +91,9 @@ impl<T: Value, const LENGTH: usize> Gathered<T> for Packed<'_, T, LENGTH> {
 /// Sums of `width` columns, at most [`MOST_VECTORS`] of vectors. Rows are asked for `ahead` groups before they are needed; 0
 /// is not at all.
 ///
-/// Where the width is no whole number of vectors, the last vector begins early, and some columns are summed twice: that is
-/// cheaper than to read a part of a vector, and gives the same. Only less than one vector is read in part.
+/// A tile is a number of vectors and a last one, which is the shortest that holds the columns left over. It begins early
+/// where they are fewer than it holds, and some columns are summed twice: that is cheaper than to read a part of a vector,
+/// and gives the same. Less than one vector of the machine is tiled with shorter ones.
 #[simd]
 pub(super) fn add<S: Simd, T: Value, B: Gathered<T>>(
     simd: S,
@@ -102,160 +103,165 @@ pub(super) fn add<S: Simd, T: Value, B: Gathered<T>>(
     ahead: usize,
     sums: Sums<'_, T>,
 ) {
-    let lanes = T::Native::<S>::LEN;
-    match (width / lanes, width % lanes > 0) {
-        (0, _) => tile::<S, T, B, 0, true>(simd, a, b, width, ahead, sums),
-        (1, false) => tile::<S, T, B, 1, false>(simd, a, b, width, ahead, sums),
-        (2, false) => tile::<S, T, B, 2, false>(simd, a, b, width, ahead, sums),
-        (3, false) => tile::<S, T, B, 3, false>(simd, a, b, width, ahead, sums),
-        (4, false) => tile::<S, T, B, 4, false>(simd, a, b, width, ahead, sums),
-        (5, false) => tile::<S, T, B, 5, false>(simd, a, b, width, ahead, sums),
-        (6, false) => tile::<S, T, B, 6, false>(simd, a, b, width, ahead, sums),
-        (7, false) => tile::<S, T, B, 7, false>(simd, a, b, width, ahead, sums),
-        (1, true) => tile::<S, T, B, 1, true>(simd, a, b, width, ahead, sums),
-        (2, true) => tile::<S, T, B, 2, true>(simd, a, b, width, ahead, sums),
-        (3, true) => tile::<S, T, B, 3, true>(simd, a, b, width, ahead, sums),
-        (4, true) => tile::<S, T, B, 4, true>(simd, a, b, width, ahead, sums),
-        (5, true) => tile::<S, T, B, 5, true>(simd, a, b, width, ahead, sums),
-        (6, true) => tile::<S, T, B, 6, true>(simd, a, b, width, ahead, sums),
-        (7, true) => tile::<S, T, B, 7, true>(simd, a, b, width, ahead, sums),
-        _ => {
-            debug_assert_eq!(width, MOST_VECTORS * lanes, "a tile is at most {MOST_VECTORS} vectors wide");
-            tile::<S, T, B, MOST_VECTORS, false>(simd, a, b, width, ahead, sums);
-        }
+    let (native, medium, short) = (T::Native::<S>::LEN, T::Medium::<S>::LEN, T::Short::<S>::LEN);
+    macro_rules! tiles {
+        ($last:ty, $has:literal: $($vectors:literal)*) => {
+            match width / native {
+                $($vectors => tile::<S, T, B, T::Native<S>, $last, $vectors, $has>(simd, a, b, width, ahead, sums),)*
+                vectors => debug_assert!(false, "{vectors} vectors are more than a tile has"),
+            }
+        };
+    }
+    match width % native {
+        _ if width < short => match width {
+            1 => tile::<S, T, B, T::Short<S>, T::Short<S>, 0, 1>(simd, a, b, width, ahead, sums),
+            2 => tile::<S, T, B, T::Short<S>, T::Short<S>, 0, 2>(simd, a, b, width, ahead, sums),
+            _ => tile::<S, T, B, T::Short<S>, T::Short<S>, 0, 3>(simd, a, b, width, ahead, sums),
+        },
+        0 => tiles!(T::Native<S>, 0: 1 2 3 4 5 6 7 8),
+        _ if width < medium => tile::<S, T, B, T::Short<S>, T::Short<S>, 1, 1>(simd, a, b, width, ahead, sums),
+        _ if width < native => tile::<S, T, B, T::Medium<S>, T::Medium<S>, 1, 1>(simd, a, b, width, ahead, sums),
+        rest if rest <= short => tiles!(T::Short<S>, 1: 1 2 3 4 5 6 7),
+        rest if rest <= medium => tiles!(T::Medium<S>, 1: 1 2 3 4 5 6 7),
+        _ => tiles!(T::Native<S>, 1: 1 2 3 4 5 6 7),
     }
 }
 
-/// As [`add`], for all columns of a B of less than a vector, or of one.
+/// As [`add`], for all columns of a B of at most a vector. A length that is known makes finding a row of B one comparison
+/// and one shift, which counts where there is little else to do.
 #[simd]
 pub(super) fn add_narrow<S: Simd, T: Value>(simd: S, a: Entries<'_, T>, b: Columns<'_, T>, sums: Sums<'_, T>) {
     macro_rules! of_width {
-        ($($width:literal)*) => {
-            match b.width {
-                $($width if $width < T::Native::<S>::LEN => {
-                    tile::<S, T, _, 0, true>(simd, a, Packed(b.values.as_chunks::<$width>().0), $width, 0, sums);
-                })*
-                width if width == T::Native::<S>::LEN => one_vector(simd, a, b, sums),
-                width => debug_assert!(false, "{width} columns are more than a vector"),
-            }
-        };
+        ($width:literal, $vector:ident $vectors:literal $last:literal) => {{
+            let rows = Packed(b.values.as_chunks::<$width>().0);
+            tile::<S, T, _, T::$vector<S>, T::$vector<S>, $vectors, $last>(simd, a, rows, $width, 0, sums);
+        }};
     }
-    // All there are: a vector has at most 16 lanes.
-    of_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+    match (b.width, T::Short::<S>::LEN) {
+        (1, _) => of_width!(1, Short 0 1),
+        (2, 2) => of_width!(2, Short 1 0),
+        (3, 2) => of_width!(3, Short 1 1),
+        (4, 2) => of_width!(4, Medium 1 0),
+        (5, 2) => of_width!(5, Medium 1 1),
+        (6, 2) => of_width!(6, Medium 1 1),
+        (7, 2) => of_width!(7, Medium 1 1),
+        (2, _) => of_width!(2, Short 0 2),
+        (3, _) => of_width!(3, Short 0 3),
+        (4, _) => of_width!(4, Short 1 0),
+        (5, _) => of_width!(5, Short 1 1),
+        (6, _) => of_width!(6, Short 1 1),
+        (7, _) => of_width!(7, Short 1 1),
+        (8, 4) => of_width!(8, Medium 1 0),
+        _ => add(simd, a, b, b.width, 0, sums),
+    }
 }
 
+/// VECTORS of `V`, and where LAST is not 0 one of `L`, which ends where the tile does. Without any of `V` the tile is LAST
+/// columns wide, fewer than `L` holds.
 #[simd]
-fn one_vector<S: Simd, T: Value>(simd: S, a: Entries<'_, T>, b: Columns<'_, T>, sums: Sums<'_, T>) {
-    macro_rules! of_width {
-        ($($width:literal)*) => {
-            match b.width {
-                $($width => {
-                    tile::<S, T, _, 1, false>(simd, a, Packed(b.values.as_chunks::<$width>().0), $width, 0, sums);
-                })*
-                width => tile::<S, T, _, 1, false>(simd, a, b, width, 0, sums),
-            }
-        };
-    }
-    of_width!(2 4 8 16);
-}
-
-#[simd]
-fn tile<S: Simd, T: Value, B: Gathered<T>, const VECTORS: usize, const LAST: bool>(
+fn tile<S: Simd, T: Value, B: Gathered<T>, V, L, const VECTORS: usize, const LAST: usize>(
     simd: S,
     a: Entries<'_, T>,
     b: B,
     width: usize,
     ahead: usize,
     sums: Sums<'_, T>,
-) {
-    let lanes = T::Native::<S>::LEN;
-    let zero = T::Native::<S>::splat(simd, T::default());
-    let rows = sums.values.chunks_exact_mut(sums.stride);
-    for (row, sums_of_row) in a.indptr.windows(2).zip(rows) {
-        let (start, end) = (row[0], row[1]);
-        let mut whole = [zero; VECTORS];
-        let mut last = zero;
-        let (columns, columns_left) = a.indices[start..end].as_chunks::<GROUP>();
-        let (values, values_left) = a.values[start..end].as_chunks::<GROUP>();
-        let mut next = start + ahead * GROUP;
-        for (columns, values) in columns.iter().zip(values) {
+) where
+    V: SimdFloat<S, Element = T>,
+    L: SimdFloat<S, Element = T>,
+{
+    // Said once: no load needs to look again.
+    assert!(width >= VECTORS * V::LEN && width >= if VECTORS > 0 && LAST > 0 { L::LEN } else { LAST });
+    for row in 0..a.indptr.len() - 1 {
+        let (start, end) = (a.indptr[row], a.indptr[row + 1]);
+        let (columns, values) = (&a.indices[start..end], &a.values[start..end]);
+        let mut whole = [V::splat(simd, T::default()); VECTORS];
+        let mut last = L::splat(simd, T::default());
+        macro_rules! add_group {
+            ($at:expr, $entries:literal) => {{
+                let (columns, values) = (&columns[$at..$at + $entries], &values[$at..$at + $entries]);
+                group::<S, T, B, V, L, VECTORS, LAST>(simd, b, width, columns, values, &mut whole, &mut last);
+            }};
+        }
+        let mut at = 0;
+        while at + GROUP <= columns.len() {
+            let next = start + at + ahead * GROUP;
             if ahead > 0 && next + GROUP <= a.indices.len() {
                 for &column in &a.indices[next..next + GROUP] {
                     b.ask(column);
                 }
-                next += GROUP;
             }
-            add_group::<S, T, B, VECTORS, LAST>(simd, b, width, columns, values, &mut whole, &mut last);
+            add_group!(at, 4);
+            at += GROUP;
         }
-        if !columns_left.is_empty() {
-            let mut group = [zero; VECTORS];
-            let mut last_group = zero;
-            for (&column, &value) in columns_left.iter().zip(values_left) {
-                let row = &b.row(column)[..width];
-                let factor = T::Native::<S>::splat(simd, value);
-                for (vector, sum) in group.iter_mut().enumerate() {
-                    let row = T::Native::<S>::from_slice(simd, &row[vector * lanes..][..lanes]);
-                    *sum = factor.mul_add(row, *sum);
-                }
-                if LAST {
-                    last_group = factor.mul_add(last_of::<S, T, VECTORS>(simd, row, width), last_group);
-                }
-            }
-            for (sum, group) in whole.iter_mut().zip(group) {
-                *sum += group;
-            }
-            last += last_group;
+        match columns.len() - at {
+            0 => {}
+            1 => add_group!(at, 1),
+            2 => add_group!(at, 2),
+            _ => add_group!(at, 3),
         }
-        let out = &mut sums_of_row[sums.column..][..width];
+        let out = &mut sums.values[row * sums.stride + sums.column..][..width];
         for vector in 0..VECTORS {
-            let out = &mut out[vector * lanes..][..lanes];
+            let out = &mut out[vector * V::LEN..][..V::LEN];
             if sums.streamed { stream(simd, whole[vector], out) } else { whole[vector].store_slice(out) }
         }
-        if LAST && VECTORS == 0 {
-            out.copy_from_slice(&last.as_slice()[..width]);
-        } else if LAST {
-            last.store_slice(&mut out[width - lanes..]);
+        if LAST > 0 && VECTORS == 0 {
+            for (lane, out) in out[..LAST].iter_mut().enumerate() {
+                *out = last[lane];
+            }
+        } else if LAST > 0 {
+            last.store_slice(&mut out[width - L::LEN..]);
         }
     }
 }
 
+/// Adds the sum of a group of entries, at most [`GROUP`].
 #[inline(always)]
-fn add_group<S: Simd, T: Value, B: Gathered<T>, const VECTORS: usize, const LAST: bool>(
+fn group<S: Simd, T: Value, B: Gathered<T>, V, L, const VECTORS: usize, const LAST: usize>(
     simd: S,
     b: B,
     width: usize,
-    columns: &[u32; GROUP],
-    values: &[T; GROUP],
-    whole: &mut [T::Native<S>; VECTORS],
-    last: &mut T::Native<S>,
-) {
-    let lanes = T::Native::<S>::LEN;
+    columns: &[u32],
+    values: &[T],
+    whole: &mut [V; VECTORS],
+    last: &mut L,
+) where
+    V: SimdFloat<S, Element = T>,
+    L: SimdFloat<S, Element = T>,
+{
     let mut rows: [&[T]; GROUP] = [&[]; GROUP];
-    let mut factors = [T::Native::<S>::splat(simd, T::default()); GROUP];
-    for i in 0..GROUP {
+    for i in 0..columns.len() {
         rows[i] = &b.row(columns[i])[..width];
-        factors[i] = T::Native::<S>::splat(simd, values[i]);
     }
     for vector in 0..VECTORS {
-        let mut group = factors[0] * T::Native::<S>::from_slice(simd, &rows[0][vector * lanes..][..lanes]);
-        for i in 1..GROUP {
-            let row = T::Native::<S>::from_slice(simd, &rows[i][vector * lanes..][..lanes]);
-            group = factors[i].mul_add(row, group);
+        let mut group = V::splat(simd, values[0]) * V::from_slice(simd, &rows[0][vector * V::LEN..][..V::LEN]);
+        for i in 1..values.len() {
+            let row = V::from_slice(simd, &rows[i][vector * V::LEN..][..V::LEN]);
+            group = V::splat(simd, values[i]).mul_add(row, group);
         }
         whole[vector] += group;
     }
-    if LAST {
-        let mut group = factors[0] * last_of::<S, T, VECTORS>(simd, rows[0], width);
-        for i in 1..GROUP {
-            group = factors[i].mul_add(last_of::<S, T, VECTORS>(simd, rows[i], width), group);
+    if LAST > 0 {
+        let mut group = L::splat(simd, values[0]) * load_last::<S, L, VECTORS, LAST>(simd, rows[0], width);
+        for i in 1..values.len() {
+            let row = load_last::<S, L, VECTORS, LAST>(simd, rows[i], width);
+            group = L::splat(simd, values[i]).mul_add(row, group);
         }
         *last += group;
     }
 }
 
-/// The last vector of a row, or all of it where it is less than a vector.
+/// What the last vector of a tile holds of a row.
 #[inline(always)]
-fn last_of<S: Simd, T: Value, const VECTORS: usize>(simd: S, row: &[T], width: usize) -> T::Native<S> {
-    let lanes = T::Native::<S>::LEN;
-    if VECTORS == 0 { load_first(simd, row) } else { T::Native::<S>::from_slice(simd, &row[width - lanes..width]) }
+fn load_last<S: Simd, L: SimdFloat<S>, const VECTORS: usize, const LAST: usize>(
+    simd: S,
+    row: &[L::Element],
+    width: usize,
+) -> L {
+    match (VECTORS, LAST) {
+        (0, 1) => L::splat(simd, row[0]),
+        (0, 2) => L::from_fn(simd, |lane| row[lane.min(1)]),
+        (0, _) => L::from_fn(simd, |lane| row[lane.min(2)]),
+        _ => L::from_slice(simd, &row[width - L::LEN..width]),
+    }
 }
