@@ -71,6 +71,16 @@ impl<T: bytemuck::Pod> Matrix<T> {
         Ok(Self { rows, cols, values })
     }
 
+    /// Zeros everywhere.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when there is not that much memory.
+    pub fn zeroed(rows: usize, cols: usize) -> Result<Self, Error> {
+        // Where their number is beyond what can be counted, as many as there cannot be.
+        let values = Buffer::zeroed(rows.saturating_mul(cols))?;
+        Self::from_buffer(rows, cols, values)
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
@@ -144,5 +154,17 @@ impl<T: Element> Rows for Matrix<T> {
         scratch.resize(narrow.len(), 0.0);
         T::widen(narrow, scratch);
         Ok(scratch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_as_many_as_asked_for_and_no_more_than_there_can_be() {
+        let zeros = Matrix::<f64>::zeroed(2, 3).unwrap();
+        assert_eq!((zeros.rows(), zeros.cols(), zeros.values()), (2, 3, &[0.0; 6][..]));
+        assert!(matches!(Matrix::<f64>::zeroed(usize::MAX, 2), Err(Error::Limit { .. })));
     }
 }

@@ -106,7 +106,7 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::implementation::f32x4;
+    use crate::simd::f32x4;
     use crate::simd::{Level, SimdFloat, simd};
 
     #[simd]

@@ -12,6 +12,7 @@ pub mod ops;
 pub use fearless_simd as implementation;
 pub use fearless_simd::Simd;
 pub use fearless_simd::prelude::*;
+pub use fearless_simd::{f32x4, f32x8, f64x2, f64x4};
 pub use fearless_simd_macros::simd;
 pub use ops::LINE;
 

@@ -38,8 +38,7 @@ pub use simd::{multiply, multiply_into};
 use super::{Axes, Case, Footprint, Kernel, Platform, Prepared};
 use crate::data::{Csr, Matrix};
 use crate::error::Error;
-use crate::simd::implementation::{f32x4, f32x8, f64x2, f64x4};
-use crate::simd::{Simd, SimdFloat, SimdFloatElement};
+use crate::simd::{Simd, SimdFloat, SimdFloatElement, f32x4, f32x8, f64x2, f64x4};
 
 /// Entries from which on a row is summed in pieces.
 pub const LONG_ROW: usize = 32_768;

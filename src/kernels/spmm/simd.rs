@@ -13,7 +13,7 @@ use super::panel::{self, PANEL_BYTES, Panel};
 use super::plan::{Plan, Task};
 use super::tile::{self, Columns, Entries, MOST_VECTORS, Sums};
 use super::{Value, check_shapes};
-use crate::data::{Buffer, Csr, Matrix};
+use crate::data::{Csr, Matrix};
 use crate::error::Error;
 use crate::kernels::Platform;
 use crate::kernels::parallel::share;
@@ -74,9 +74,7 @@ impl Strategy {
 /// # Errors
 /// [`Error::Shape`] when B has not as many rows as A has columns, [`Error::Limit`] when there is no memory for C.
 pub fn multiply<T: Value>(a: &Csr<T>, b: &Matrix<T>, platform: &Platform) -> Result<Matrix<T>, Error> {
-    let too_large = || Error::Limit { what: "C: values".into(), requested: u64::MAX, max: isize::MAX as u64 };
-    let length = a.rows().checked_mul(b.cols()).ok_or_else(too_large)?;
-    let mut c = Matrix::from_buffer(a.rows(), b.cols(), Buffer::zeroed(length)?)?;
+    let mut c = Matrix::zeroed(a.rows(), b.cols())?;
     multiply_into(a, b, &mut c, platform)?;
     Ok(c)
 }

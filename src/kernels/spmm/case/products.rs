@@ -5,7 +5,7 @@ use super::super::gpu::DeviceProduct;
 use super::super::plan::Plan;
 use super::super::simd::multiply_planned;
 use super::super::{Value, reference};
-use crate::data::{Buffer, Csr, Matrix};
+use crate::data::{Csr, Matrix};
 use crate::error::Error;
 use crate::kernels::{Agreement, Mismatch, Platform, Prepared, Row, Variant, Work};
 use sha2::{Digest, Sha256};
@@ -53,7 +53,7 @@ struct Found {
 impl<T: Value> Products<T> {
     pub(super) fn new(a: Csr<T>, b: Vec<Matrix<T>>, platform: &Platform, narrow: fn(f64) -> T) -> Result<Self, Error> {
         let width = b[0].cols();
-        let c = zeros(a.rows(), width)?;
+        let c = Matrix::zeroed(a.rows(), width)?;
         let mut threads = vec![platform.threads, 1];
         threads.dedup();
         let plans = threads.into_iter().map(|threads| (threads, Plan::new(&a, threads))).collect();
@@ -165,7 +165,7 @@ impl<T: Value> Products<T> {
 
     /// All of C, computed by the CPU in the same way.
     fn by_cpu(&self, input: usize, threads: usize) -> Result<Matrix<T>, Error> {
-        let mut c = zeros(self.a.rows(), self.width())?;
+        let mut c = Matrix::zeroed(self.a.rows(), self.width())?;
         multiply_planned(&self.a, &Plan::new(&self.a, threads), &self.b[input], &mut c, self.platform.level, threads)?;
         Ok(c)
     }
@@ -181,11 +181,11 @@ impl<T: Value> Products<T> {
             self.a.indices().to_vec(),
             self.a.values().iter().map(|value| magnitude(*value)).collect(),
         )?;
-        let mut b = zeros(self.b[input].rows(), self.width())?;
+        let mut b = Matrix::zeroed(self.b[input].rows(), self.width())?;
         for (to, from) in b.values_mut().iter_mut().zip(self.b[input].values()) {
             *to = magnitude(*from);
         }
-        let mut sums = zeros(a.rows(), self.width())?;
+        let mut sums = Matrix::zeroed(a.rows(), self.width())?;
         let (level, threads) = (self.platform.level, self.platform.threads);
         multiply_planned(&a, &Plan::new(&a, threads), &b, &mut sums, level, threads)?;
         Ok(sums)
@@ -337,7 +337,7 @@ impl<T: Value> Prepared for Products<T> {
                 found: "none: it has not been run".into(),
             });
         }
-        let c = std::mem::replace(&mut self.c, zeros(0, 0).map_err(not_comparable)?);
+        let c = std::mem::replace(&mut self.c, Matrix::zeroed(0, 0).map_err(not_comparable)?);
         let compared = self.compare(variant, input, &c);
         self.c = c;
         let (found, checksum) = compared?;
@@ -409,15 +409,6 @@ fn sampled<T: Value>(a: &Csr<T>) -> Vec<usize> {
     sampled.sort_unstable();
     sampled.dedup();
     sampled
-}
-
-fn zeros<T: Value>(rows: usize, cols: usize) -> Result<Matrix<T>, Error> {
-    let length = rows.checked_mul(cols).ok_or_else(|| Error::Limit {
-        what: format!("matrix of {rows} x {cols}"),
-        requested: u64::MAX,
-        max: usize::MAX as u64,
-    })?;
-    Matrix::from_buffer(rows, cols, Buffer::zeroed(length)?)
 }
 
 fn a_bytes<T: Value>(a: &Csr<T>) -> u64 {

@@ -7,7 +7,7 @@ use super::operands::{Dense, Operands};
 use super::{Arguments, DENSE_FORMATS, is_stdin};
 use crate::atomic_file::AtomicFile;
 use crate::cli::Io;
-use crate::data::{Buffer, Csr, Matrix};
+use crate::data::{Csr, Matrix};
 use crate::error::Error;
 use crate::formats::{DenseFile, DenseFormat, Dtype, NpyWriter, Real, SparseMatrix, write_dense_to};
 use crate::kernels::Platform;
@@ -350,6 +350,5 @@ fn room<T: Value>(rows: usize, cols: usize) -> Result<Matrix<T>, Error> {
         let found = format!("{rows} x {cols} values of {} bytes", size_of::<T>());
         Error::argument("C", "a matrix that fits into memory", found)
     };
-    let length = rows.checked_mul(cols).ok_or_else(too_large)?;
-    Matrix::from_buffer(rows, cols, Buffer::zeroed(length).map_err(|_| too_large())?)
+    Matrix::zeroed(rows, cols).map_err(|_| too_large())
 }
