@@ -53,6 +53,11 @@ impl ByteStrings {
         &self.pool[self.offsets[index]..self.offsets[index + 1]]
     }
 
+    /// The pool and the offsets.
+    pub fn into_parts(self) -> (Vec<u8>, Vec<usize>) {
+        (self.pool, self.offsets)
+    }
+
     /// All strings in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.len()).map(|index| self.get(index))

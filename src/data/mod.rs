@@ -6,8 +6,10 @@ mod csr;
 pub mod generate;
 pub mod generate_sparse;
 mod matrix;
+mod texts;
 
 pub use buffer::Buffer;
 pub use byte_strings::ByteStrings;
 pub use csr::Csr;
 pub use matrix::{Element, Matrix, Rows};
+pub use texts::{LONGEST, Symbols, Text, Texts};

@@ -3,6 +3,7 @@
 //! The command line, the gate, the report and the tests iterate over the list; none of them names a kernel.
 
 pub mod cosine;
+pub mod myers;
 pub(crate) mod parallel;
 pub mod spmm;
 
