@@ -1,8 +1,8 @@
-//! The committed sparse matrices, read as their users read them.
+//! The committed matrices and strings, read as their users read them.
 #![cfg(feature = "cli")]
 
 use lodestar::data::Csr;
-use lodestar::formats::{Dtype, SparseInput, SparseMatrix, SparseOptions, read_sparse};
+use lodestar::formats::{Dtype, Names, SparseInput, SparseMatrix, SparseOptions, read_sparse};
 use std::path::PathBuf;
 
 fn folder() -> PathBuf {
@@ -193,5 +193,26 @@ fn every_column_of_the_matrix_of_terms_has_its_term_and_rows_have_length_1() {
     for row in 0..matrix.rows() {
         let length: f64 = matrix.row(row).1.iter().map(|value| value * value).sum();
         assert!(matrix.row(row).0.is_empty() || (length - 1.0).abs() < 1e-6, "row {row}: {length}");
+    }
+}
+
+#[test]
+fn words_and_names_are_whole_lines_each_there_once() {
+    for (path, count, symbols, longest, beyond_ascii, first) in [
+        ("corpus/words/american-english.txt.gz", 104_334, 880_476, 23, 256, ["A", "AA", "AAA"]),
+        ("corpus/names/surnames.txt.gz", 88_799, 606_623, 13, 0, ["Smith", "Johnson", "Williams"]),
+    ] {
+        let strings = Names::read(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+        let lengths = || strings.iter().map(|string| string.chars().count());
+        assert_eq!(
+            (strings.len(), lengths().sum::<usize>(), lengths().max()),
+            (count, symbols, Some(longest)),
+            "{path}"
+        );
+        assert_eq!(strings.iter().filter(|string| !string.is_ascii()).count(), beyond_ascii, "{path}");
+        assert_eq!(strings.iter().take(3).collect::<Vec<_>>(), first);
+        let distinct: std::collections::HashSet<_> = strings.iter().collect();
+        assert_eq!(distinct.len(), count, "{path}");
+        assert!(strings.iter().all(|string| !string.is_empty() && string.trim() == string), "{path}");
     }
 }
