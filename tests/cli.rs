@@ -459,7 +459,7 @@ fn a_generated_matrix_is_the_same_file_every_time() {
     assert_eq!(
         refusal(&["corpus", "make", "normal", "--rows", "1", "--cols", "1", "-o", "x.npy"]),
         "distribution: expected one of gaussian, clustered, duplicates, sorted, tf-idf, zipf, power-law, banded, skewed, \
-         found normal"
+         letters, dna, cjk, found normal"
     );
     assert_eq!(
         refusal(&["corpus", "make", "gaussian", "--rows", "99999999999", "--cols", "99999999999", "-o", "x.npy"]),
@@ -494,6 +494,40 @@ fn a_generated_sparse_matrix_is_the_same_in_either_format() {
         make("sorted", &["-o", "x.npy"]),
         "--cols: expected a number of columns: sorted is a dense matrix of any width, found none"
     );
+}
+
+#[test]
+fn generated_strings_are_lines_and_edited_ones_lie_beside_them() {
+    use lodestar::data::generate_texts::{alphabet, edited, texts};
+    let folder = tempfile::tempdir().unwrap();
+    let make = |name: &str, more: &[&str]| {
+        let path = folder.path().join(name);
+        let output = path.to_str().unwrap();
+        answer(&[&["--quiet", "corpus", "make"], more, &["--seed", "7", "--output", output]].concat());
+        let lines = std::fs::read_to_string(&path).unwrap();
+        assert!(lines.ends_with('\n') && !lines.contains('\r'));
+        lines.lines().map(|line| line.chars().map(u32::from).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    for kind in ["letters", "dna", "cjk"] {
+        let strings = texts(kind, 300, 12..=12, 7, 0).unwrap();
+        let copies = edited(&strings, 20, &alphabet(kind).unwrap(), 7, 0).unwrap();
+        let symbols = |texts: &lodestar::data::Texts| {
+            texts.iter().map(|text| text.iter().collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        assert_eq!(make("a.txt", &[kind, "--rows", "300", "--cols", "12"]), symbols(&strings));
+        assert_eq!(make("b.txt", &[kind, "--rows", "300", "--cols", "12", "--edits", "20"]), symbols(&copies));
+    }
+    let make = |kind: &str, more: &[&str]| refusal(&[&["corpus", "make", kind, "--rows", "9"], more].concat());
+    assert_eq!(
+        make("dna", &["-o", "x.txt"]),
+        "--cols: expected a number of symbols: dna are strings of any length, found none"
+    );
+    assert_eq!(make("dna", &["--cols", "5", "-o", "x.npy"]), "x.npy: extension: expected .txt, found another");
+    assert_eq!(
+        make("dna", &["--cols", "5", "--queries", "1", "-o", "x.txt"]),
+        "--queries: expected none: dna are strings, found 1"
+    );
+    assert_eq!(make("zipf", &["--edits", "5", "-o", "x.npz"]), "--edits: expected none: zipf is a matrix, found 5");
 }
 
 #[test]

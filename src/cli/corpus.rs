@@ -93,7 +93,11 @@ fn list(io: &mut Io) -> anyhow::Result<()> {
         }
         writeln!(io.out, "  sha256   {}", file.sha256)?;
     }
-    writeln!(io.out, "\nLarger inputs: lodestar corpus make {}", [DISTRIBUTIONS, MATRICES].concat().join("|"))?;
+    writeln!(
+        io.out,
+        "\nLarger inputs: lodestar corpus make {}",
+        [DISTRIBUTIONS, MATRICES, make::LINES].concat().join("|")
+    )?;
     Ok(())
 }
 

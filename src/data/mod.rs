@@ -5,6 +5,7 @@ mod byte_strings;
 mod csr;
 pub mod generate;
 pub mod generate_sparse;
+pub mod generate_texts;
 mod matrix;
 mod texts;
 

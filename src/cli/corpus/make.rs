@@ -5,6 +5,8 @@ use super::sparse_format;
 use crate::atomic_file::AtomicFile;
 use crate::data::generate::{DISTRIBUTIONS, Generator};
 use crate::data::generate_sparse::{self, MATRICES};
+use crate::data::generate_texts;
+use crate::data::{Text, Texts};
 use crate::error::Error;
 use crate::formats::{npy_f32_header, write_sparse};
 use rayon::prelude::*;
@@ -13,6 +15,9 @@ use std::path::PathBuf;
 
 /// The most bytes of a generated matrix that are in memory at once, unless one block is larger.
 const BATCH_BYTES: usize = 16 << 20;
+
+/// Kinds of strings that fit on a line: all but those of any bytes.
+pub(super) const LINES: &[&str] = &["letters", "dna", "cjk"];
 
 const HELP: &str = "\
 Dense, as .npy of f32, --cols wide:
@@ -28,23 +33,30 @@ Sparse, as .npz (scipy csr) or .mtx of f64; values are standard normal:
   banded      square; 27-point stencil on a cube
   skewed      square; three rows in ten empty, one row with a quarter of all entries
 
+Strings, as .txt in UTF-8, one a line, --cols symbols long:
+  letters     a to z
+  dna         A, C, G, T
+  cjk         3,000 Han characters and 64 emoji
+
 Examples:
   lodestar corpus make clustered --rows 1000000 --cols 384 --output clustered.npy
   lodestar corpus make clustered --rows 256 --cols 384 --queries 0 --output queries.npy
-  lodestar corpus make tf-idf --rows 50000 --output tf-idf.npz";
+  lodestar corpus make tf-idf --rows 50000 --output tf-idf.npz
+  lodestar corpus make dna --rows 1000 --cols 10000 --output genomes.txt
+  lodestar corpus make dna --rows 1000 --cols 10000 --edits 5 --output mutants.txt";
 
-/// Make a matrix from a named distribution and a seed, as .npy, .npz or .mtx
+/// Make a matrix or strings from a named distribution and a seed, as .npy, .npz, .mtx or .txt
 ///
 /// The same arguments give the same file everywhere. A dense one is written block by block, so it may be larger than memory.
 #[derive(clap::Args)]
 #[command(after_long_help = HELP)]
 pub(super) struct Arguments {
-    /// gaussian, clustered, duplicates, sorted; tf-idf, zipf, power-law, banded or skewed
+    /// gaussian, clustered, duplicates, sorted; tf-idf, zipf, power-law, banded, skewed; letters, dna or cjk
     distribution: String,
-    /// Number of rows
+    /// Number of rows, or of strings
     #[arg(long, value_name = "N")]
     rows: usize,
-    /// Number of columns, of a dense matrix
+    /// Number of columns of a dense matrix, of symbols of a string
     #[arg(long, value_name = "N")]
     cols: Option<usize>,
     /// Seed of the random numbers
@@ -53,6 +65,9 @@ pub(super) struct Arguments {
     /// Make queries instead: set number SET of those that belong to the matrix of this distribution, width and seed
     #[arg(long, value_name = "SET")]
     queries: Option<u64>,
+    /// Edit the strings: each loses, gains or changes so many per cent of its symbols, at least one
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(..=100))]
+    edits: Option<u64>,
     /// Where to write
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
@@ -60,18 +75,24 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, io: &Io) -> anyhow::Result<()> {
     let name = arguments.distribution.as_str();
+    if LINES.contains(&name) {
+        return strings(arguments, io);
+    }
+    if let Some(edits) = arguments.edits {
+        return Err(Error::argument("--edits", format!("none: {name} is a matrix"), edits).into());
+    }
     if MATRICES.contains(&name) {
         sparse(arguments, io)
     } else if DISTRIBUTIONS.contains(&name) {
         dense(arguments, io)
     } else {
-        let expected = format!("one of {}", [DISTRIBUTIONS, MATRICES].concat().join(", "));
+        let expected = format!("one of {}", [DISTRIBUTIONS, MATRICES, LINES].concat().join(", "));
         Err(Error::argument("distribution", expected, name).into())
     }
 }
 
 fn sparse(arguments: &Arguments, io: &Io) -> anyhow::Result<()> {
-    let Arguments { distribution, rows, cols, seed, queries, output } = arguments;
+    let Arguments { distribution, rows, cols, seed, queries, output, .. } = arguments;
     let expected = || format!("none: {distribution} is a sparse matrix, which has its own width and no queries");
     if let Some(cols) = cols {
         return Err(Error::argument("--cols", expected(), cols).into());
@@ -87,8 +108,43 @@ fn sparse(arguments: &Arguments, io: &Io) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn strings(arguments: &Arguments, io: &Io) -> anyhow::Result<()> {
+    let Arguments { distribution, rows, cols, seed, queries, edits, output } = arguments;
+    let Some(cols) = *cols else {
+        let expected = format!("a number of symbols: {distribution} are strings of any length");
+        return Err(Error::argument("--cols", expected, "none").into());
+    };
+    if let Some(queries) = queries {
+        return Err(Error::argument("--queries", format!("none: {distribution} are strings"), queries).into());
+    }
+    if output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("txt")) {
+        return Err(Error::format(output, "extension", ".txt", "another").into());
+    }
+    let mut texts = generate_texts::texts(distribution, *rows, cols..=cols, *seed, 0)?;
+    if let Some(percent) = edits {
+        texts = generate_texts::edited(&texts, *percent, &generate_texts::alphabet(distribution)?, *seed, 0)?;
+    }
+    let mut file = AtomicFile::create(output)?;
+    write_lines(&texts, &mut file).map_err(|error| Error::file(output, error))?;
+    file.commit()?;
+    let edits = edits.map(|percent| format!(", edits {percent}%")).unwrap_or_default();
+    io.note(format_args!("wrote {}: {rows} strings, {distribution}, seed {seed}{edits}", output.display()));
+    Ok(())
+}
+
+fn write_lines(texts: &Texts, file: &mut AtomicFile) -> io::Result<()> {
+    let mut line = String::new();
+    for text in texts.iter() {
+        line.clear();
+        line.extend(Text::iter(text).filter_map(char::from_u32));
+        line.push('\n');
+        file.write_all(line.as_bytes())?;
+    }
+    Ok(())
+}
+
 fn dense(arguments: &Arguments, io: &Io) -> anyhow::Result<()> {
-    let Arguments { distribution, rows, cols, seed, queries, output } = arguments;
+    let Arguments { distribution, rows, cols, seed, queries, output, .. } = arguments;
     let Some(cols) = cols else {
         let expected = format!("a number of columns: {distribution} is a dense matrix of any width");
         return Err(Error::argument("--cols", expected, "none").into());
