@@ -14,9 +14,13 @@
 //! section 3; the recurrence in the form of H. Hyyrö, *A bit-vector algorithm for computing Levenshtein and Damerau edit
 //! distances*, Nordic J. Computing 10 (2003), section 4.
 
+#[cfg(feature = "gpu")]
+mod gpu;
 pub mod reference;
 mod simd;
 
+#[cfg(feature = "gpu")]
+pub use gpu::{DeviceTexts, all_pairs_on_device, is_for_the_cpu};
 pub use simd::{PreparedTexts, all_pairs, one_to_many, pairs};
 
 use crate::data::{Text, Texts};

@@ -1,0 +1,682 @@
+//! Texts in device memory, and the calls on them.
+
+use super::alphabet::Alphabet;
+use super::groups::{self, Member, STRIP, STRIP_SHAPE, Shape};
+use super::layout::{Blocks, LANES, Limits, TILE, as_u32, segments};
+use super::{Work, check, strip_shader, texts_shader, wrong};
+use crate::data::{Text, Texts};
+use crate::device::{
+    BindGroup, Commands, Device, DeviceBuffer, Download, Pass, Pipeline, Submission, Timer, Uniforms, fold,
+};
+use crate::error::Error;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Distances come down in pieces of about this many: the device copies one while the host copies the one before.
+const PIECE: usize = 2 << 20;
+
+/// Groups of a dispatch at most, on every adapter.
+const MOST_GROUPS: usize = 65_535;
+
+/// Neighbouring texts in device memory.
+struct Segment {
+    texts: Range<usize>,
+    blocks: Blocks,
+    /// Blocks, from the first on, whose texts one dispatch does not get through.
+    long: usize,
+    codes: DeviceBuffer<u32>,
+    starts: DeviceBuffer<[u32; 2]>,
+    lengths: DeviceBuffer<u32>,
+    places: DeviceBuffer<u32>,
+}
+
+impl Segment {
+    fn new(
+        device: &Device,
+        alphabet: &Alphabet,
+        texts: &Texts,
+        range: Range<usize>,
+        limits: Limits,
+    ) -> Result<Self, Error> {
+        let mut order: Vec<u32> = (0..as_u32(range.len())).collect();
+        let length = |place: usize| texts.length(range.start + place);
+        order.sort_by_key(|&place| std::cmp::Reverse(length(place as usize)));
+        let blocks = Blocks::new(order, alphabet.bits(), length);
+        let segment = Self {
+            long: blocks.longer_than(limits.columns),
+            codes: device.buffer("codes of texts", blocks.words)?,
+            starts: device.buffer("blocks of texts", blocks.starts.len())?,
+            lengths: device.buffer("lengths of texts", blocks.lengths.len())?,
+            places: device.buffer("places of texts", blocks.places.len())?,
+            texts: range,
+            blocks,
+        };
+        let mut commands = device.commands("upload of texts");
+        commands.upload(&segment.starts, 0, &segment.blocks.starts)?;
+        commands.upload(&segment.lengths, 0, &segment.blocks.lengths)?;
+        commands.upload(&segment.places, 0, &segment.blocks.places)?;
+        segment.blocks.pack(alphabet, alphabet.bits(), texts, segment.texts.start, |first, words| {
+            Ok(commands.upload(&segment.codes, first, words)?)
+        })?;
+        commands.submit()?;
+        Ok(segment)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.codes.bytes() + self.starts.bytes() + self.lengths.bytes() + self.places.bytes()
+    }
+}
+
+/// Texts in device memory, to be compared with one pattern after another.
+///
+/// Results are those of the CPU path, in the order of the texts.
+pub struct DeviceTexts {
+    device: Arc<Device>,
+    limits: Limits,
+    alphabet: Alphabet,
+    segments: Vec<Segment>,
+    texts: usize,
+    call: Option<Call>,
+    timer: Option<Timer>,
+}
+
+impl DeviceTexts {
+    /// Uploads texts.
+    ///
+    /// Cost: reads each symbol twice; 1, 2 or 4 bytes a symbol and 8 a text up, where there are up to 256, up to 65,536
+    /// or more distinct symbols.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] for a text that does not fit into one buffer; what the device reports. Where
+    /// [`is_for_the_cpu`](super::is_for_the_cpu) holds, the CPU path can do what the device cannot.
+    pub fn new(device: &Arc<Device>, texts: &Texts) -> Result<Self, Error> {
+        Self::within(Limits::of(device), device, texts)
+    }
+
+    pub(super) fn within(limits: Limits, device: &Arc<Device>, texts: &Texts) -> Result<Self, Error> {
+        // The strip kernel: a column is one iteration, a tile one more; the other makes at most two for a column.
+        device.check_iterations("edit distance", 2 * limits.columns as u64 + 512)?;
+        let timer = if device.timestamps_hold() { device.timer()? } else { None };
+        let alphabet = Alphabet::of(&[]);
+        let device = Arc::clone(device);
+        let mut this = Self { device, limits, alphabet, segments: Vec::new(), texts: 0, call: None, timer };
+        this.refill(texts)?;
+        Ok(this)
+    }
+
+    /// Uploads other texts in place of these.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); there are no texts then.
+    pub fn refill(&mut self, texts: &Texts) -> Result<(), Error> {
+        // The old memory first.
+        self.call = None;
+        self.segments.clear();
+        self.texts = 0;
+        self.alphabet = Alphabet::of(&[texts]);
+        let mut all = Vec::new();
+        for range in segments(texts, self.alphabet.bits(), self.limits)? {
+            all.push(Segment::new(&self.device, &self.alphabet, texts, range, self.limits)?);
+        }
+        self.segments = all;
+        self.texts = texts.len();
+        Ok(())
+    }
+
+    /// Number of texts.
+    pub fn len(&self) -> usize {
+        self.texts
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.texts == 0
+    }
+
+    /// The distances of one pattern to all texts, in their order; [`BEYOND`](super::super::BEYOND) for those above the
+    /// cutoff.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when `distances` has not as many places as there are texts; what the device reports.
+    pub fn one_to_many(&mut self, pattern: Text<'_>, cutoff: Option<u32>, distances: &mut [u32]) -> Result<(), Error> {
+        self.compare(&[pattern], cutoff, distances)
+    }
+
+    /// The distances of some rows to all texts, row by row.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when `distances` has not `rows.len()` x [`len`](Self::len) places; what the device reports.
+    ///
+    /// # Panics
+    /// When there are no such rows.
+    pub fn all_pairs(
+        &mut self,
+        row_texts: &Texts,
+        rows: Range<usize>,
+        cutoff: Option<u32>,
+        distances: &mut [u32],
+    ) -> Result<(), Error> {
+        let patterns: Vec<_> = rows.map(|row| row_texts.get(row)).collect();
+        self.compare(&patterns, cutoff, distances)
+    }
+
+    /// Tables up, distances, distances down, in one submission: `patterns.len()` rows of them.
+    ///
+    /// # Errors
+    /// As [`all_pairs`](Self::all_pairs).
+    pub(in super::super) fn compare(
+        &mut self,
+        patterns: &[Text<'_>],
+        cutoff: Option<u32>,
+        distances: &mut [u32],
+    ) -> Result<(), Error> {
+        check("distances", patterns.len().saturating_mul(self.texts), distances.len())?;
+        self.ready(patterns)?;
+        let Self { device, segments, alphabet, call: Some(call), texts, .. } = self else { return Ok(()) };
+        let mut commands = device.commands("edit distance");
+        call.record_patterns(&mut commands, alphabet, patterns, cutoff)?;
+        call.record_kernels(&mut commands.pass());
+        call.take(device, commands, segments, *texts, distances)
+    }
+
+    /// The tables of some patterns up, and nothing else; it is with these that [`kernel_only`](Self::kernel_only) works.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub(in super::super) fn upload_patterns(
+        &mut self,
+        patterns: &[Text<'_>],
+        cutoff: Option<u32>,
+    ) -> Result<(), Error> {
+        self.ready(patterns)?;
+        let Self { device, alphabet, call: Some(call), .. } = self else { return Ok(()) };
+        let mut commands = device.commands("upload of patterns");
+        call.record_patterns(&mut commands, alphabet, patterns, cutoff)?;
+        commands.submit()?.wait()?;
+        Ok(())
+    }
+
+    /// The kernels alone on the patterns that were uploaded last, dispatch to completion; the device's own nanoseconds
+    /// where its timestamps hold.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub(in super::super) fn kernel_only(&mut self) -> Result<Option<u64>, Error> {
+        let Some(call) = self.call.as_mut().filter(|call| call.has_patterns) else {
+            return Err(wrong("no pattern was uploaded"));
+        };
+        let mut commands = self.device.commands("kernel only");
+        let Some(timer) = &self.timer else {
+            call.record_kernels(&mut commands.pass());
+            commands.submit()?.wait()?;
+            return Ok(None);
+        };
+        call.record_kernels(&mut commands.timed_pass(timer));
+        Ok(commands.submit_timed(timer)?)
+    }
+
+    /// Distances down, and nothing else: those of the last call.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]; what the device reports.
+    pub(in super::super) fn download(&mut self, distances: &mut [u32]) -> Result<(), Error> {
+        let Self { device, segments, call, texts, .. } = self;
+        let Some(call) = call.as_mut().filter(|call| call.has_distances) else {
+            return Err(wrong("there are no distances yet"));
+        };
+        check("distances", call.kinds.len() * *texts, distances.len())?;
+        call.take(device, device.commands("download of distances"), segments, *texts, distances)
+    }
+
+    /// Gives up the tables, the distances and what binds them: the next call allocates its own. Texts and pipelines stay.
+    pub(in super::super) fn forget_call(&mut self) {
+        self.call = None;
+    }
+
+    /// An empty submission and its wait.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub(in super::super) fn floor(&self) -> Result<(), Error> {
+        Ok(self.device.floor()?)
+    }
+
+    /// Bytes that went up for the texts.
+    pub(in super::super) fn texts_bytes(&self) -> u64 {
+        self.segments.iter().map(Segment::bytes).sum()
+    }
+
+    /// Bytes that go up, and come down, for the call made last.
+    pub(in super::super) fn call_bytes(&self) -> (u64, u64) {
+        let Some(call) = &self.call else { return (0, 0) };
+        let up = call.batches.iter().map(|batch| batch.patterns.bytes()).sum();
+        (up, (call.kinds.len() * self.texts * 4) as u64)
+    }
+
+    fn ready(&mut self, patterns: &[Text<'_>]) -> Result<(), Error> {
+        let kinds: Vec<_> = patterns.iter().map(|pattern| Kind::of(pattern.len())).collect();
+        if self.call.as_ref().is_none_or(|call| call.kinds != kinds) {
+            // The old memory first.
+            self.call = None;
+            self.call = Some(Call::new(&self.device, self.limits, &self.alphabet, &self.segments, kinds)?);
+        }
+        Ok(())
+    }
+
+    /// Segments, and the batches of the call made last.
+    #[cfg(test)]
+    pub(super) fn pieces(&self) -> (usize, usize) {
+        (self.segments.len(), self.call.as_ref().map_or(0, |call| call.batches.len()))
+    }
+}
+
+/// What of a pattern decides which buffers and dispatches a call needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Words of 32 rows: 1, 2, 4 or 8.
+    Short(usize),
+    /// Strips of 256.
+    Long(usize),
+}
+
+impl Kind {
+    fn of(length: usize) -> Self {
+        if length > STRIP { Self::Long(length.div_ceil(STRIP)) } else { Self::Short(Shape::of(length, true).per) }
+    }
+}
+
+/// Neighbouring groups of one shape in the buffer of patterns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Section {
+    base: usize,
+    shape: Shape,
+    work: Groups,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Groups {
+    /// Patterns by number; for all blocks that are not long.
+    Texts(Vec<usize>),
+    /// The strips of a pattern; for all blocks, or for the long ones only.
+    Strips { pattern: usize, strips: usize, all_blocks: bool },
+}
+
+/// Sections of some neighbouring patterns.
+struct Plan {
+    patterns: Range<usize>,
+    sections: Vec<Section>,
+    /// Words of all groups.
+    words: usize,
+}
+
+impl Plan {
+    fn new(patterns: Range<usize>, kinds: &[Kind], alphabet: &Alphabet, any_long: bool) -> Self {
+        let alone = kinds.len() == 1;
+        let mut plan = Self { patterns: patterns.clone(), sections: Vec::new(), words: 0 };
+        for per in [1, 2, 4, 8] {
+            let members: Vec<_> = patterns.clone().filter(|&pattern| kinds[pattern] == Kind::Short(per)).collect();
+            let shape = Shape { words: if alone { per } else { STRIP_SHAPE.words }, per };
+            let count = members.len().div_ceil(shape.patterns());
+            if count > 0 {
+                plan.push(shape, count, alphabet, Groups::Texts(members));
+            }
+        }
+        for pattern in patterns {
+            let (strips, all_blocks) = match kinds[pattern] {
+                Kind::Long(strips) => (strips, true),
+                Kind::Short(_) if any_long => (1, false),
+                Kind::Short(_) => continue,
+            };
+            plan.push(STRIP_SHAPE, strips, alphabet, Groups::Strips { pattern, strips, all_blocks });
+        }
+        plan
+    }
+
+    fn push(&mut self, shape: Shape, count: usize, alphabet: &Alphabet, work: Groups) {
+        self.sections.push(Section { base: self.words, shape, work });
+        self.words += count * shape.stride(alphabet);
+    }
+}
+
+/// Some neighbouring patterns of a call.
+struct Batch {
+    plan: Plan,
+    patterns: DeviceBuffer<u32>,
+    /// Of each segment.
+    distances: Vec<DeviceBuffer<u32>>,
+    bindings: Vec<BindGroup>,
+    works: Uniforms<Work>,
+    steps: Vec<Step>,
+}
+
+struct Step {
+    pipeline: Arc<Pipeline>,
+    segment: usize,
+    is_strip: bool,
+    slot: usize,
+    workgroups: [u32; 3],
+}
+
+/// Buffers of a call and the steps over them, kept between calls with patterns of the same kinds.
+struct Call {
+    kinds: Vec<Kind>,
+    batches: Vec<Batch>,
+    /// Of each segment: its texts, and what strips hand on.
+    texts: Vec<BindGroup>,
+    strips: Vec<BindGroup>,
+    scratch: Vec<u32>,
+    has_patterns: bool,
+    has_distances: bool,
+}
+
+impl Call {
+    fn new(
+        device: &Device,
+        limits: Limits,
+        alphabet: &Alphabet,
+        segments: &[Segment],
+        kinds: Vec<Kind>,
+    ) -> Result<Self, Error> {
+        let mut call = Self {
+            kinds,
+            batches: Vec::new(),
+            texts: Vec::new(),
+            strips: Vec::new(),
+            scratch: Vec::new(),
+            has_patterns: false,
+            has_distances: false,
+        };
+        if segments.is_empty() || call.kinds.is_empty() {
+            return Ok(call);
+        }
+        let any_long = segments.iter().any(|segment| segment.long > 0);
+        let needs_strips = any_long || call.kinds.iter().any(|kind| matches!(kind, Kind::Long(_)));
+        let strip = if needs_strips { Some(device.pipeline(&strip_shader(alphabet.bits()))?) } else { None };
+        for segment in segments {
+            if let Some(strip) = &strip {
+                let edges: DeviceBuffer<[u32; 2]> = device.buffer("edges of strips", segment.blocks.tiles * LANES)?;
+                let kept = if segment.long > 0 { segment.blocks.lengths.len() * 2 * STRIP_SHAPE.words } else { 0 };
+                let kept: DeviceBuffer<u32> = device.buffer("kept columns", kept)?;
+                call.strips.push(device.bind(strip, 2, &[edges.binding(), kept.binding()])?);
+            }
+        }
+        for range in batches(&call.kinds, alphabet, segments, limits) {
+            let plan = Plan::new(range, &call.kinds, alphabet, any_long);
+            let batch = Batch::new(device, limits, alphabet, segments, plan, strip.as_ref())?;
+            call.batches.push(batch);
+        }
+        let Some(step) = call.batches.first().and_then(|batch| batch.steps.first()) else { return Ok(call) };
+        for segment in segments {
+            let bindings = [
+                segment.codes.binding(),
+                segment.starts.binding(),
+                segment.lengths.binding(),
+                segment.places.binding(),
+            ];
+            call.texts.push(device.bind(&step.pipeline, 0, &bindings)?);
+        }
+        Ok(call)
+    }
+
+    /// Records the upload of the tables.
+    fn record_patterns(
+        &mut self,
+        commands: &mut Commands<'_>,
+        alphabet: &Alphabet,
+        patterns: &[Text<'_>],
+        cutoff: Option<u32>,
+    ) -> Result<(), Error> {
+        self.has_patterns = false;
+        for batch in &self.batches {
+            let first = batch.plan.patterns.start;
+            let member = |pattern: usize, strip: usize| Member {
+                pattern: patterns[pattern],
+                first: strip * STRIP,
+                row: pattern - first,
+            };
+            self.scratch.clear();
+            for Section { shape, work, .. } in &batch.plan.sections {
+                match work {
+                    Groups::Texts(numbers) => {
+                        for numbers in numbers.chunks(shape.patterns()) {
+                            let members: Vec<_> = numbers.iter().map(|&pattern| member(pattern, 0)).collect();
+                            groups::push(&mut self.scratch, *shape, alphabet, &members, cutoff);
+                        }
+                    }
+                    Groups::Strips { pattern, strips, .. } => {
+                        for strip in 0..*strips {
+                            groups::push(&mut self.scratch, *shape, alphabet, &[member(*pattern, strip)], cutoff);
+                        }
+                    }
+                }
+            }
+            commands.upload(&batch.patterns, 0, &self.scratch)?;
+        }
+        self.has_patterns = true;
+        Ok(())
+    }
+
+    fn record_kernels(&mut self, pass: &mut Pass<'_>) {
+        for batch in &self.batches {
+            for step in &batch.steps {
+                let offset = [batch.works.offset(step.slot)];
+                let mut groups: Vec<(&BindGroup, &[u32])> =
+                    vec![(&self.texts[step.segment], &[]), (&batch.bindings[step.segment], &offset)];
+                if step.is_strip {
+                    groups.push((&self.strips[step.segment], &[]));
+                }
+                pass.dispatch(&step.pipeline, &groups, step.workgroups);
+            }
+        }
+        self.has_distances = true;
+    }
+
+    /// Submits `commands` and copies the distances out, the first piece of them in the same submission.
+    fn take<'a>(
+        &mut self,
+        device: &'a Device,
+        commands: Commands<'a>,
+        segments: &[Segment],
+        texts: usize,
+        distances: &mut [u32],
+    ) -> Result<(), Error> {
+        let mut left = self.pieces(segments, texts).into_iter().peekable();
+        let mut commands = Some(commands);
+        let mut ahead: VecDeque<(Submission<'a>, Vec<(Download<u32>, Range<usize>)>)> = VecDeque::new();
+        loop {
+            while ahead.len() < 2 && (left.peek().is_some() || commands.is_some()) {
+                let mut commands = commands.take().unwrap_or_else(|| device.commands("download of distances"));
+                let (mut pieces, mut sum) = (Vec::new(), 0);
+                while let Some((batch, segment, first, to)) = left.next_if(|_| sum < PIECE) {
+                    let download = commands.download(&self.batches[batch].distances[segment], first, to.len())?;
+                    sum += to.len();
+                    pieces.push((download, to));
+                }
+                ahead.push_back((commands.submit()?, pieces));
+            }
+            let Some((submission, pieces)) = ahead.pop_front() else { return Ok(()) };
+            if pieces.is_empty() {
+                submission.wait()?;
+            }
+            for (download, to) in pieces {
+                submission.read(&download, &mut distances[to])?;
+            }
+        }
+    }
+
+    /// Batch, segment, first place there, and places of the caller, of each run of distances that lies together.
+    fn pieces(&self, segments: &[Segment], texts: usize) -> Vec<(usize, usize, usize, Range<usize>)> {
+        let mut pieces = Vec::new();
+        for (number, batch) in self.batches.iter().enumerate() {
+            let rows = &batch.plan.patterns;
+            if segments.len() == 1 {
+                let (start, end) = (rows.start * texts, rows.end * texts);
+                for first in (start..end).step_by(PIECE) {
+                    pieces.push((number, 0, first - start, first..end.min(first + PIECE)));
+                }
+                continue;
+            }
+            for row in rows.clone() {
+                for (at, segment) in segments.iter().enumerate() {
+                    let first = row * texts + segment.texts.start;
+                    let there = (row - rows.start) * segment.texts.len();
+                    pieces.push((number, at, there, first..first + segment.texts.len()));
+                }
+            }
+        }
+        pieces
+    }
+}
+
+/// Cuts patterns into runs of neighbours whose tables and distances fit into one buffer each.
+fn batches(kinds: &[Kind], alphabet: &Alphabet, segments: &[Segment], limits: Limits) -> Vec<Range<usize>> {
+    let widest = segments.iter().map(|segment| segment.texts.len()).max().unwrap_or(0).max(1);
+    let most_rows = usize::try_from(limits.segment / (widest as u64 * 4)).unwrap_or(usize::MAX).clamp(1, MOST_GROUPS);
+    let most_words = usize::try_from(limits.segment / 4).unwrap_or(usize::MAX);
+    // A short pattern may have a group of its own, and a strip for long texts.
+    let stride = STRIP_SHAPE.stride(alphabet);
+    let words = |kind: &Kind| match kind {
+        Kind::Short(_) => 2 * stride,
+        Kind::Long(strips) => strips * stride,
+    };
+    let (mut all, mut current, mut sum) = (Vec::new(), 0..0, 0);
+    for (pattern, kind) in kinds.iter().enumerate() {
+        let mine = words(kind);
+        if !current.is_empty() && (current.len() >= most_rows || sum + mine > most_words) {
+            all.push(current);
+            (current, sum) = (pattern..pattern, 0);
+        }
+        (current.end, sum) = (pattern + 1, sum + mine);
+    }
+    if !current.is_empty() {
+        all.push(current);
+    }
+    all
+}
+
+impl Batch {
+    fn new(
+        device: &Device,
+        limits: Limits,
+        alphabet: &Alphabet,
+        segments: &[Segment],
+        plan: Plan,
+        strip: Option<&Arc<Pipeline>>,
+    ) -> Result<Self, Error> {
+        let patterns = device.buffer("patterns", plan.words)?;
+        let mut works = Vec::new();
+        let mut steps = Vec::new();
+        for (number, segment) in segments.iter().enumerate() {
+            for section in &plan.sections {
+                let mut dispatch =
+                    Dispatches { limits, alphabet, segment, number, section, works: &mut works, steps: &mut steps };
+                match (&section.work, strip) {
+                    (Groups::Texts(patterns), _) => {
+                        let pipeline = device.pipeline(&texts_shader(section.shape, alphabet.bits()))?;
+                        dispatch.texts(&pipeline, patterns.len().div_ceil(section.shape.patterns()));
+                    }
+                    (Groups::Strips { strips, all_blocks, .. }, Some(pipeline)) => {
+                        dispatch.strips(pipeline, *strips, *all_blocks);
+                    }
+                    (Groups::Strips { .. }, None) => return Err(wrong("strips without their kernel")),
+                }
+            }
+        }
+        let works = device.uniforms("edit distance parameters", &works)?;
+        let (mut distances, mut bindings) = (Vec::new(), Vec::new());
+        for segment in segments {
+            let of_segment = device.buffer("distances", plan.patterns.len() * segment.texts.len())?;
+            if let Some(step) = steps.first() {
+                let buffers = [patterns.binding(), of_segment.binding(), works.binding()];
+                bindings.push(device.bind(&step.pipeline, 1, &buffers)?);
+            }
+            distances.push(of_segment);
+        }
+        Ok(Self { plan, patterns, distances, bindings, works, steps })
+    }
+}
+
+/// The dispatches of a section on a segment, as they are found.
+struct Dispatches<'a> {
+    limits: Limits,
+    alphabet: &'a Alphabet,
+    segment: &'a Segment,
+    number: usize,
+    section: &'a Section,
+    works: &'a mut Vec<Work>,
+    steps: &'a mut Vec<Step>,
+}
+
+impl Dispatches<'_> {
+    fn texts(&mut self, pipeline: &Arc<Pipeline>, groups: usize) {
+        let stride = self.section.shape.stride(self.alphabet);
+        let (first, end) = (self.segment.long, self.segment.blocks.starts.len());
+        for blocks in self.cut(first..end, self.limits.columns, groups * self.section.shape.words) {
+            let work = Work { base: as_u32(self.section.base), stride: as_u32(stride), ..Work::default() };
+            self.push(pipeline, false, blocks, as_u32(groups), work);
+        }
+    }
+
+    fn strips(&mut self, pipeline: &Arc<Pipeline>, strips: usize, all_blocks: bool) {
+        let stride = self.section.shape.stride(self.alphabet);
+        let blocks = &self.segment.blocks;
+        let end = if all_blocks { blocks.starts.len() } else { self.segment.long };
+        if end == 0 {
+            return;
+        }
+        let columns = self.limits.columns;
+        for strip in 0..strips {
+            for from in (0..blocks.longest(0).max(1)).step_by(columns) {
+                let end = if from == 0 { end } else { end.min(blocks.longer_than(from)) };
+                let work = Work {
+                    base: as_u32(self.section.base + strip * stride),
+                    from_column: as_u32(from),
+                    to_column: as_u32(from + columns),
+                    is_first: u32::from(strip == 0),
+                    is_last: u32::from(strip + 1 == strips),
+                    ..Work::default()
+                };
+                for blocks in self.cut(0..end, columns, STRIP_SHAPE.words) {
+                    self.push(pipeline, true, blocks, 1, work);
+                }
+            }
+        }
+    }
+
+    /// Cuts blocks so that a dispatch stays below the most steps: `words` of each column, of `columns` at most.
+    fn cut(&self, blocks: Range<usize>, columns: usize, words: usize) -> Vec<Range<usize>> {
+        let (mut all, mut current, mut sum) = (Vec::new(), blocks.start..blocks.start, 0);
+        for block in blocks {
+            let columns = self.segment.blocks.longest(block).min(columns).max(TILE);
+            let mine = (columns * LANES * words) as u64;
+            if !current.is_empty() && sum + mine > self.limits.steps {
+                all.push(current);
+                (current, sum) = (block..block, 0);
+            }
+            (current.end, sum) = (block + 1, sum + mine);
+        }
+        if !current.is_empty() {
+            all.push(current);
+        }
+        all
+    }
+
+    fn push(&mut self, pipeline: &Arc<Pipeline>, is_strip: bool, blocks: Range<usize>, groups: u32, work: Work) {
+        let [x, y] = fold(blocks.len() as u64, self.limits.workgroups);
+        self.steps.push(Step {
+            pipeline: Arc::clone(pipeline),
+            segment: self.number,
+            is_strip,
+            slot: self.works.len(),
+            workgroups: [x, y, groups],
+        });
+        self.works.push(Work {
+            first: as_u32(blocks.start),
+            end: as_u32(blocks.end),
+            groups_x: x,
+            texts: as_u32(self.segment.texts.len()),
+            ..work
+        });
+    }
+}
