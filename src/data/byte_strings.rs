@@ -53,6 +53,18 @@ impl ByteStrings {
         &self.pool[self.offsets[index]..self.offsets[index + 1]]
     }
 
+    /// The first string that is not UTF-8, and the byte in it from which on it is not.
+    pub fn not_utf8(&self) -> Option<(usize, usize)> {
+        // All at once, which is fast; but halves of a code point may lie on two sides of a border.
+        if let Ok(text) = std::str::from_utf8(&self.pool)
+            && (text.is_ascii() || self.offsets.iter().all(|&offset| text.is_char_boundary(offset)))
+        {
+            return None;
+        }
+        let broken = |(index, string)| std::str::from_utf8(string).err().map(|error| (index, error.valid_up_to()));
+        self.iter().enumerate().find_map(broken)
+    }
+
     /// The pool and the offsets.
     pub fn into_parts(self) -> (Vec<u8>, Vec<usize>) {
         (self.pool, self.offsets)
@@ -85,6 +97,15 @@ mod tests {
         let strings: ByteStrings = ["", "a", "", "bc\0"].into_iter().collect();
         assert_eq!(strings.len(), 4);
         assert_eq!(strings.iter().collect::<Vec<_>>(), [&b""[..], b"a", b"", b"bc\0"]);
+    }
+
+    #[test]
+    fn what_is_not_utf8_is_found_across_borders_too() {
+        let first = |strings: &[&[u8]]| strings.iter().collect::<ByteStrings>().not_utf8();
+        assert_eq!(first(&[]), None);
+        assert_eq!(first(&[b"a", b"", "\u{e9}\u{1f431}".as_bytes(), b"\0"]), None);
+        assert_eq!(first(&[b"a", b"bc\xff", b"\xfe"]), Some((1, 2)));
+        assert_eq!(first(&["\u{e9}".as_bytes(), b"x\xc3", b"\xa9"]), Some((1, 1)));
     }
 
     #[test]

@@ -7,10 +7,12 @@ pub mod generate;
 pub mod generate_sparse;
 pub mod generate_texts;
 mod matrix;
+mod text_units;
 mod texts;
 
 pub use buffer::Buffer;
 pub use byte_strings::ByteStrings;
 pub use csr::Csr;
 pub use matrix::{Element, Matrix, Rows};
+pub use text_units::{Clusters, Normalization, Reading, Unit};
 pub use texts::{LONGEST, Symbols, Text, Texts};
