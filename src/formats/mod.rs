@@ -29,6 +29,7 @@ mod source;
 mod sparse;
 #[cfg(test)]
 mod sparse_tests;
+mod strings;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -41,6 +42,7 @@ pub use lists::{ListFormat, RankedLists};
 pub use matrix_market::Banner;
 pub use names::Names;
 pub use sparse::{Dtype, Real, SparseFormat, SparseInput, SparseMatrix, SparseOptions, read_sparse, write_sparse};
+pub use strings::{Column, StringFormat, StringList, StringOptions, read_string_pairs, read_strings};
 
 use crate::data::{Matrix, Rows};
 use crate::error::Error;
