@@ -14,6 +14,8 @@
 //! section 3; the recurrence in the form of H. Hyyrö, *A bit-vector algorithm for computing Levenshtein and Damerau edit
 //! distances*, Nordic J. Computing 10 (2003), section 4.
 
+#[allow(dead_code, reason = "until the kernel is registered")]
+mod case;
 #[cfg(feature = "gpu")]
 mod gpu;
 pub mod reference;
