@@ -25,11 +25,13 @@
 mod alphabet;
 mod groups;
 mod layout;
+mod pairs;
 mod parts;
 #[cfg(test)]
 mod tests;
 mod texts;
 
+pub use pairs::DevicePairs;
 pub use texts::DeviceTexts;
 
 use crate::data::Texts;
@@ -56,6 +58,27 @@ params! {
     }
 }
 
+params! {
+    /// See `pairs.wgsl`.
+    struct Pairs {
+        first: u32,
+        end: u32,
+        groups_x: u32,
+    }
+}
+
+params! {
+    /// See `long_pairs.wgsl`.
+    struct LongPairs {
+        first: u32,
+        end: u32,
+        groups_x: u32,
+        strip: u32,
+        round: u32,
+        steps: u32,
+    }
+}
+
 /// Text of the shaders and of the host path, for the hash of the GPU arm.
 pub(super) const SOURCES: &[(&str, &str)] = &[
     ("../../device/buffer.rs", include_str!("../../device/buffer.rs")),
@@ -66,17 +89,24 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
     ("gpu/alphabet.rs", include_str!("gpu/alphabet.rs")),
     ("gpu/groups.rs", include_str!("gpu/groups.rs")),
     ("gpu/layout.rs", include_str!("gpu/layout.rs")),
+    ("gpu/pairs.rs", include_str!("gpu/pairs.rs")),
     ("gpu/parts.rs", include_str!("gpu/parts.rs")),
     ("gpu/texts.rs", include_str!("gpu/texts.rs")),
     ("gpu/group.wgsl", GROUP),
+    ("gpu/long_pairs.wgsl", LONG_PAIRS),
+    ("gpu/pairs.wgsl", PAIRS),
     ("gpu/strip.wgsl", STRIP),
     ("gpu/texts.wgsl", TEXTS),
+    ("gpu/tile.wgsl", TILE),
     ("gpu/word.wgsl", WORD),
 ];
 
 const GROUP: &str = include_str!("gpu/group.wgsl");
+const LONG_PAIRS: &str = include_str!("gpu/long_pairs.wgsl");
+const PAIRS: &str = include_str!("gpu/pairs.wgsl");
 const STRIP: &str = include_str!("gpu/strip.wgsl");
 const TEXTS: &str = include_str!("gpu/texts.wgsl");
+const TILE: &str = include_str!("gpu/tile.wgsl");
 const WORD: &str = include_str!("gpu/word.wgsl");
 
 /// Bits that a packed code can have.
@@ -88,6 +118,9 @@ pub(super) fn shaders() -> Vec<Shader> {
     for bits in CODE_BITS {
         all.extend(groups::SHAPES.map(|shape| texts_shader(shape, bits)));
         all.push(strip_shader(bits));
+    }
+    for (planes, bits) in [(2, 8), (5, 8), (8, 8), (16, 16), (32, 32)] {
+        all.extend([pairs_shader(planes, bits), long_pairs_shader(planes, bits)]);
     }
     all
 }
@@ -105,6 +138,26 @@ fn texts_shader(shape: Shape, bits: usize) -> Shader {
 fn strip_shader(bits: usize) -> Shader {
     let parts = [STRIP, WORD, GROUP, parts::WORDS_8, parts::KEPT_8];
     with_shape(Shader::new("myers strip", &parts, "strip"), groups::STRIP_SHAPE, bits)
+}
+
+fn planes_part(planes: usize) -> &'static str {
+    match planes {
+        2 => parts::PLANES_2,
+        5 => parts::PLANES_5,
+        8 => parts::PLANES_8,
+        16 => parts::PLANES_16,
+        _ => parts::PLANES_32,
+    }
+}
+
+fn pairs_shader(planes: usize, bits: usize) -> Shader {
+    let shader = Shader::new("myers pairs", &[PAIRS, WORD, TILE, planes_part(planes)], "short_pairs");
+    shader.with_params(Pairs::LAYOUT).set("BITS", as_u32(bits)).set("PLANES", as_u32(planes))
+}
+
+fn long_pairs_shader(planes: usize, bits: usize) -> Shader {
+    let shader = Shader::new("myers long pairs", &[LONG_PAIRS, WORD, TILE, planes_part(planes)], "long_pairs");
+    shader.with_params(LongPairs::LAYOUT).set("BITS", as_u32(bits)).set("PLANES", as_u32(planes))
 }
 
 fn with_shape(shader: Shader, shape: Shape, bits: usize) -> Shader {
@@ -143,6 +196,24 @@ pub fn all_pairs_on_device(
         DeviceTexts::new(device, &column_texts.slice(columns))?
     };
     columns.all_pairs(row_texts, rows, cutoff, distances)
+}
+
+/// [`pairs`](super::pairs) on a device. For pairs that stay for several calls see [`DevicePairs`].
+///
+/// Cost: both sides up, 4 bytes a pair down.
+///
+/// # Errors
+/// [`Error::Shape`] when there are not as many of both, or not as many places for distances; what the device reports.
+pub fn pairs_on_device(
+    device: &Arc<Device>,
+    left: &Texts,
+    right: &Texts,
+    cutoff: Option<u32>,
+    distances: &mut [u32],
+) -> Result<(), Error> {
+    check("pairs: right side", left.len(), right.len())?;
+    check("distances", left.len(), distances.len())?;
+    DevicePairs::new(device, left, right)?.distances(cutoff, distances)
 }
 
 fn check(what: &str, expected: usize, found: usize) -> Result<(), Error> {

@@ -22,7 +22,7 @@ pub mod reference;
 mod simd;
 
 #[cfg(feature = "gpu")]
-pub use gpu::{DeviceTexts, all_pairs_on_device, is_for_the_cpu};
+pub use gpu::{DevicePairs, DeviceTexts, all_pairs_on_device, is_for_the_cpu, pairs_on_device};
 pub use simd::{PreparedTexts, all_pairs, one_to_many, pairs};
 
 use crate::data::{Text, Texts};

@@ -80,8 +80,7 @@ impl Alphabet {
             Text::Narrow(symbols) => {
                 for (place, symbols) in places.zip(symbols.chunks(per_word)) {
                     let codes = symbols.iter().map(|&symbol| self.listed[usize::from(symbol)]);
-                    *place = codes.rev().fold(0, |packed, code| packed << 8 | code);
-                    debug_assert_eq!(bits, 8, "narrow symbols have at most 256 codes");
+                    *place = codes.zip(0..).fold(0, |packed, (code, k)| packed | code << (k * bits));
                 }
             }
             Text::Wide(symbols) => {

@@ -2,7 +2,7 @@
 //! are interleaved.
 
 use super::alphabet::Alphabet;
-use crate::data::Texts;
+use crate::data::{Text, Texts};
 use crate::device::Device;
 use crate::error::Error;
 use std::ops::Range;
@@ -96,12 +96,11 @@ impl Blocks {
     }
 
     /// Packs all texts, some blocks at a time: `take` gets where the words go, and the words.
-    pub(super) fn pack(
+    pub(super) fn pack<'a>(
         &self,
         alphabet: &Alphabet,
         bits: usize,
-        texts: &Texts,
-        first: usize,
+        text: impl Fn(usize) -> Text<'a>,
         mut take: impl FnMut(usize, &[u32]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut scratch = Vec::new();
@@ -120,7 +119,7 @@ impl Blocks {
                 continue;
             }
             for (lane, &place) in places.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
-                alphabet.pack(texts.get(first + place as usize), bits, LANES, &mut words[lane..]);
+                alphabet.pack(text(place as usize), bits, LANES, &mut words[lane..]);
             }
         }
         take(from, &scratch)

@@ -47,6 +47,7 @@ macro_rules! kept_words {
 macro_rules! planes {
     ($($b:literal)*) => {
         concat!(
+            "\noverride PLANES: u32 = 8u;\n",
             "\nstruct Planes {\n", $("  p", $b, ": u32,\n",)* "}\n\n",
             "fn add_code(s: ptr<function, Planes>, code: u32, row: u32) {\n",
             $("  (*s).p", $b, " |= ((code >> ", $b, "u) & 1u) << row;\n",)*

@@ -2,6 +2,7 @@
 
 use super::super::{BEYOND, cut, reference};
 use super::layout::Limits;
+use super::pairs::Lengths;
 use super::*;
 use crate::data::Text;
 use crate::device::{Options, tests::device};
@@ -125,6 +126,68 @@ fn patterns_of_every_length_agree_with_the_reference_on_texts_of_every_length() 
                 let right: Vec<_> = right.iter().map(|&d| cut(d, cutoff)).collect();
                 assert_eq!(found, right, "{letters:?}, pattern of {length}, cutoff {cutoff:?}");
             }
+        }
+    }
+}
+
+/// Pairs of about these lengths, most of them alike.
+fn some_pairs(lengths: &[usize], letters: Letters, noise: &mut Noise) -> (Texts, Texts) {
+    let left: Vec<_> = lengths.iter().map(|&length| letters.text(length, noise)).collect();
+    let right = left.iter().map(|text| match noise.below(4) {
+        0 => letters.text(noise.below(text.len() + 40), noise),
+        _ => edited(text, text.len(), letters, noise),
+    });
+    let right: Texts = right.collect();
+    (left.iter().collect(), right)
+}
+
+fn expected_of_pairs(left: &Texts, right: &Texts) -> Vec<u32> {
+    left.iter().zip(right.iter()).map(|(left, right)| reference::distance(left, right)).collect()
+}
+
+/// With one invocation for a pair, and with a workgroup for every one that is not empty.
+const BOTH: [Lengths; 2] = [Lengths::USUAL, Lengths { most_of_one: 0, most_of_few: 0, steps: 64 }];
+
+#[test]
+fn pairs_of_every_length_agree_with_the_reference() {
+    let Some(device) = device("pairs", Options::default()) else { return };
+    for letters in LETTERS {
+        let mut noise = Noise(letters as u64 + 10);
+        let mut lengths: Vec<usize> = (0..300).chain(PATTERNS).collect();
+        lengths.rotate_left(77);
+        let (left, right) = some_pairs(&lengths, letters, &mut noise);
+        let right_distances = expected_of_pairs(&left, &right);
+        for of in BOTH {
+            let mut resident = DevicePairs::within(limits(&device), of, &device, &left, &right).unwrap();
+            for cutoff in cutoffs(&right_distances) {
+                let mut found = garbage(left.len());
+                resident.distances(cutoff, &mut found).unwrap();
+                let right: Vec<_> = right_distances.iter().map(|&d| cut(d, cutoff)).collect();
+                assert_eq!(found, right, "{letters:?}, cutoff {cutoff:?}, {of:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn long_pairs_agree_with_the_reference_across_strips_rounds_and_tiles() {
+    let Some(device) = device("long pairs", Options::default()) else { return };
+    let mut noise = Noise(5);
+    let lengths = [2_047, 2_048, 2_049, 6_200, 1_500, 9_000, 4_097];
+    for letters in [Letters::Dna, Letters::Wide] {
+        let (left, right) = some_pairs(&lengths, letters, &mut noise);
+        let expected = expected_of_pairs(&left, &right);
+        for steps in [64, 65, 128] {
+            let of = Lengths { steps, ..Lengths::USUAL };
+            let mut resident = DevicePairs::within(limits(&device), of, &device, &left, &right).unwrap();
+            let mut found = garbage(left.len());
+            for _ in 0..2 {
+                resident.distances(None, &mut found).unwrap();
+                assert_eq!(found, expected, "{letters:?}, {steps} steps");
+            }
+            let cutoff = Some(expected[3]);
+            resident.distances(cutoff, &mut found).unwrap();
+            assert_eq!(found, expected.iter().map(|&d| cut(d, cutoff)).collect::<Vec<_>>());
         }
     }
 }

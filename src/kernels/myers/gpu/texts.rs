@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Distances come down in pieces of about this many: the device copies one while the host copies the one before.
-const PIECE: usize = 2 << 20;
+pub(super) const PIECE: usize = 2 << 20;
 
 /// Groups of a dispatch at most, on every adapter.
 const MOST_GROUPS: usize = 65_535;
@@ -56,9 +56,12 @@ impl Segment {
         commands.upload(&segment.starts, 0, &segment.blocks.starts)?;
         commands.upload(&segment.lengths, 0, &segment.blocks.lengths)?;
         commands.upload(&segment.places, 0, &segment.blocks.places)?;
-        segment.blocks.pack(alphabet, alphabet.bits(), texts, segment.texts.start, |first, words| {
-            Ok(commands.upload(&segment.codes, first, words)?)
-        })?;
+        segment.blocks.pack(
+            alphabet,
+            alphabet.bits(),
+            |place| texts.get(segment.texts.start + place),
+            |first, words| Ok(commands.upload(&segment.codes, first, words)?),
+        )?;
         commands.submit()?;
         Ok(segment)
     }
