@@ -38,6 +38,36 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// From what a person writes: `4096`, `1.5GiB`, `500 MB`. The message says what is expected.
+impl std::str::FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || "expected a size such as 500MB or 4GiB".to_owned();
+        let text = text.trim();
+        let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
+        let number: f64 = text[..digits].parse().map_err(|_| expected())?;
+        let unit = match text[digits..].trim_start().to_ascii_lowercase().as_str() {
+            "" | "b" => 1.0,
+            "kb" => 1e3,
+            "mb" => 1e6,
+            "gb" => 1e9,
+            "tb" => 1e12,
+            "k" | "kib" => 1024.0,
+            "m" | "mib" => 1_048_576.0,
+            "g" | "gib" => 1_073_741_824.0,
+            "t" | "tib" => 1_099_511_627_776.0,
+            _ => return Err(expected()),
+        };
+        let bytes = number * unit;
+        if !(1.0..9e18).contains(&bytes) {
+            return Err("expected at least one byte".into());
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range above")]
+        Ok(Self(bytes as u64))
+    }
+}
+
 /// A duration in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nanos(pub u64);
@@ -154,6 +184,24 @@ mod tests {
         for text in ["-1", "1.5", "true", "null", "[1]"] {
             let message = serde_json::from_str::<AxisValue>(text).unwrap_err().to_string();
             assert!(message.contains("expected a whole number from 0 or a name"), "{message}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        for (text, value) in [
+            ("1", 1),
+            ("4096 B", 4096),
+            ("500MB", 500_000_000),
+            ("4GiB", 4 << 30),
+            ("1.5g", 3 << 29),
+            ("2 kib", 2048),
+            ("1tb", 1_000_000_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(Bytes(value)), "{text}");
+        }
+        for text in ["", "0", "GiB", "-1", "1.2.3", "4 parsecs", "1e30", "99999999TiB", "nan"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
         }
     }
 

@@ -23,6 +23,7 @@ mod lists;
 mod matrix_market;
 mod names;
 mod npy;
+mod npy_cells;
 mod npy_header;
 mod npz;
 mod source;
@@ -41,6 +42,7 @@ pub use dense::{
 pub use lists::{ListFormat, RankedLists};
 pub use matrix_market::Banner;
 pub use names::Names;
+pub use npy_cells::Cells;
 pub use sparse::{Dtype, Real, SparseFormat, SparseInput, SparseMatrix, SparseOptions, read_sparse, write_sparse};
 pub use strings::{Column, StringFormat, StringList, StringOptions, read_string_pairs, read_strings};
 

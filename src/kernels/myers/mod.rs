@@ -16,6 +16,9 @@
 
 #[allow(dead_code, reason = "until the kernel is registered")]
 mod case;
+#[cfg(feature = "cli")]
+#[allow(dead_code, reason = "the kernel is not in the list yet")]
+mod command;
 #[cfg(feature = "gpu")]
 mod gpu;
 pub mod reference;

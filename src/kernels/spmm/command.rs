@@ -7,6 +7,7 @@ use crate::cli::Io;
 use crate::error::Error;
 use crate::formats::{Banner, DenseFormat, Dtype, SparseFormat};
 use crate::kernels::Platform;
+use crate::units::Bytes;
 use clap::{Args, FromArgMatches};
 use operands::Operands;
 use product::{Done, Memory, Sink};
@@ -92,8 +93,8 @@ struct Arguments {
     explain: bool,
 
     /// Memory for B and C together, e.g. 500MB or 4GiB [default: half of what is available]
-    #[arg(long, value_name = "SIZE", help_heading = "Machine", value_parser = bytes)]
-    memory: Option<u64>,
+    #[arg(long, value_name = "SIZE", help_heading = "Machine", value_parser = str::parse::<Bytes>)]
+    memory: Option<Bytes>,
     /// Where to compute. auto is the CPU: results do not record yet from which size on a device is faster
     #[arg(long, value_name = "auto|cpu|gpu|software|NAME", default_value = "auto", help_heading = "Machine")]
     device: String,
@@ -119,32 +120,6 @@ fn dtype(name: &str) -> Result<Dtype, String> {
     [Dtype::F32, Dtype::F64].into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| "expected f32 or f64".into())
 }
 
-/// A number of bytes: `4096`, `1.5GiB`, `500 MB`.
-fn bytes(text: &str) -> Result<u64, String> {
-    let expected = || "expected a size such as 500MB or 4GiB".to_owned();
-    let text = text.trim();
-    let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: f64 = text[..digits].parse().map_err(|_| expected())?;
-    let unit = match text[digits..].trim_start().to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        "tb" => 1e12,
-        "k" | "kib" => 1024.0,
-        "m" | "mib" => 1_048_576.0,
-        "g" | "gib" => 1_073_741_824.0,
-        "t" | "tib" => 1_099_511_627_776.0,
-        _ => return Err(expected()),
-    };
-    let bytes = number * unit;
-    if !(1.0..9e18).contains(&bytes) {
-        return Err("expected at least one byte".into());
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range above")]
-    Ok(bytes as u64)
-}
-
 pub(super) fn command() -> clap::Command {
     Arguments::augment_args(
         clap::Command::new("spmm")
@@ -162,7 +137,7 @@ pub(super) fn run(arguments: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<(
     if arguments.explain {
         io.explain(&arguments.device, &platform);
     }
-    let memory = Memory::new(arguments.memory, io);
+    let memory = Memory::new(arguments.memory.map(|Bytes(bytes)| bytes), io);
     // So many threads and no more: for reading too.
     let threads = rayon::ThreadPoolBuilder::new().num_threads(platform.threads).build();
     let threads =
@@ -206,27 +181,4 @@ fn timing(done: &Done, platform: &Platform) -> String {
 
 fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read_with_their_units() {
-        for (text, value) in [
-            ("1", 1),
-            ("4096 B", 4096),
-            ("500MB", 500_000_000),
-            ("4GiB", 4 << 30),
-            ("1.5g", 3 << 29),
-            ("2 kib", 2048),
-            ("1tb", 1_000_000_000_000),
-        ] {
-            assert_eq!(bytes(text), Ok(value), "{text}");
-        }
-        for text in ["", "0", "GiB", "-1", "1.2.3", "4 parsecs", "1e30", "99999999TiB", "nan"] {
-            assert!(bytes(text).is_err(), "{text}");
-        }
-    }
 }

@@ -1,0 +1,296 @@
+//! Comparing, block by block, and writing what comes of it.
+
+use super::super::{BEYOND, all_pairs, one_to_many, pairs};
+use super::answer::Sink;
+use super::arguments::{Arguments, OutputFormat};
+use super::form::Form;
+use super::inputs::Inputs;
+use super::nearest::smallest;
+use super::records::{Records, similarity};
+use crate::cli::Io;
+use crate::data::Texts;
+use crate::error::Error;
+use crate::formats::Cells;
+use crate::kernels::Platform;
+use crate::units::Bytes;
+use rayon::ThreadPool;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// Memory for the distances of a block, where the person does not say.
+const MEMORY: u64 = 64 << 20;
+/// Distances that are formatted in one piece.
+const PART: usize = 1 << 14;
+
+/// What was done.
+pub(super) struct Done {
+    pub(super) pairs: u64,
+    pub(super) cells: f64,
+    pub(super) blocks: usize,
+    pub(super) place: String,
+    pub(super) comparing: Duration,
+    pub(super) writing: Duration,
+}
+
+/// All that is to be compared, and how.
+pub(super) struct Compare<'a> {
+    arguments: &'a Arguments,
+    inputs: &'a Inputs<'a>,
+    platform: &'a Platform,
+    threads: &'a ThreadPool,
+    memory: u64,
+    comparing: Duration,
+}
+
+/// Distances of some left strings to some right ones, row by row.
+struct Block<'a> {
+    rows: Range<usize>,
+    columns: Range<usize>,
+    distances: &'a [u32],
+}
+
+impl<'a> Compare<'a> {
+    pub(super) fn new(
+        arguments: &'a Arguments,
+        inputs: &'a Inputs<'a>,
+        platform: &'a Platform,
+        threads: &'a ThreadPool,
+        io: &Io,
+    ) -> Result<Self, Error> {
+        #[cfg(feature = "gpu")]
+        if platform.device.is_some() {
+            let expected = "auto or cpu, as distances are computed on the CPU only so far";
+            return Err(Error::argument("--device", expected, &arguments.device));
+        }
+        let memory = match arguments.memory {
+            Some(Bytes(memory)) => memory,
+            None => MEMORY.min(io.available_memory().unwrap_or(u64::MAX) / 2),
+        };
+        Ok(Self { arguments, inputs, platform, threads, memory, comparing: Duration::ZERO })
+    }
+
+    /// Compares and writes.
+    pub(super) fn write(mut self, mut sink: Sink, io: &mut Io) -> Result<Done, Error> {
+        let inputs = self.inputs;
+        let records = Records::new(inputs, sink.format(), self.arguments);
+        let (left, right) = (inputs.left.len(), inputs.right().len());
+        self.say(&sink, &records, io);
+        if sink.format() == OutputFormat::Npy {
+            let shape = match inputs.form {
+                Form::Pattern(..) | Form::Pairs(_) => vec![right],
+                Form::Two(..) | Form::Within(_) => vec![left, right],
+            };
+            sink.write(&records.cells().npy_header(&shape), io)?;
+        } else {
+            sink.write(records.heading().as_bytes(), io)?;
+        }
+        let (blocks, pairs) = if matches!(inputs.form, Form::Pairs(_)) {
+            self.pairs(&records, &mut sink, io)?;
+            (1, left as u64)
+        } else {
+            let blocks = self.rows(&records, &mut sink, io)?;
+            let all = left as u64 * right as u64;
+            (blocks, if matches!(inputs.form, Form::Within(_)) { (all - left as u64) / 2 } else { all })
+        };
+        let writing = sink.finish(io)?;
+        let (place, comparing) = (self.platform.place(), self.comparing);
+        Ok(Done { pairs, cells: inputs.cells(), blocks, place, comparing, writing })
+    }
+
+    /// What the person should know beforehand.
+    fn say(&self, sink: &Sink, records: &Records, io: &Io) {
+        let (left, right) = (self.inputs.left.len(), self.inputs.right().len());
+        let is_matrix = matches!(self.inputs.form, Form::Two(..) | Form::Within(_));
+        if is_matrix && sink.format() == OutputFormat::Npy {
+            let (name, cells) = (sink.name(), records.cells());
+            let size = Bytes((left as u64).saturating_mul(right as u64).saturating_mul(cells.bytes() as u64));
+            io.note(format_args!("{name}: {left} x {right} numbers of type {}, {size}", cells.name()));
+        }
+        let others = right - usize::from(self.is_without_self() && right > 0);
+        if let Some(k) = self.arguments.nearest.filter(|&k| k > others) {
+            let name = &self.inputs.right_name;
+            let what = match self.inputs.form {
+                Form::Pattern(..) | Form::Two(..) if others == right => "strings",
+                Form::Pairs(_) => "pairs",
+                _ => "strings beside each",
+            };
+            io.note(format_args!("--nearest is {k}, and {name} has {others} {what}: all of them are returned"));
+        }
+    }
+
+    fn is_without_self(&self) -> bool {
+        self.arguments.exclude_self || matches!(self.inputs.form, Form::Within(_))
+    }
+
+    /// Of two columns, each string with its neighbour.
+    fn pairs(&mut self, records: &Records, sink: &mut Sink, io: &mut Io) -> Result<(), Error> {
+        let (left, right) = (&self.inputs.left, self.inputs.right());
+        let mut distances = room(left.len())?;
+        let started = Instant::now();
+        let (cutoff, platform) = (self.arguments.max_distance, self.platform);
+        self.threads.install(|| pairs(left, right, cutoff, &mut distances, platform))?;
+        self.comparing += started.elapsed();
+        if let Some(k) = self.arguments.nearest {
+            let best = self.nearest(k, (0..distances.len()).map(|row| (row, row)), &distances);
+            let write = |_, bytes: &mut Vec<u8>| {
+                best.iter().for_each(|&row| records.record(row, row, distances[row], bytes));
+            };
+            return sink.write_parts(1, write, self.threads, io);
+        }
+        let block = Block { rows: 0..1, columns: 0..distances.len(), distances: &distances };
+        self.all(&block, |_, row| (row, row), records, sink, io)
+    }
+
+    /// Every left string with every right one, in blocks of rows.
+    fn rows(&mut self, records: &Records, sink: &mut Sink, io: &mut Io) -> Result<usize, Error> {
+        let (left, right) = (self.inputs.left.len(), self.inputs.right().len());
+        if left == 0 || right == 0 {
+            return Ok(0);
+        }
+        // Of one file, each pair once: where a list is written, the columns before the first row of a block are not wanted.
+        let once = matches!(self.inputs.form, Form::Within(_))
+            && self.arguments.nearest.is_none()
+            && sink.format() != OutputFormat::Npy;
+        let mut at_a_time = usize::try_from(self.memory / (right as u64 * 4)).unwrap_or(usize::MAX).clamp(1, left);
+        if once {
+            at_a_time = at_a_time.min((left / 16).max(64));
+        }
+        // Whole groups of patterns, where there is a choice.
+        if at_a_time > 64 && at_a_time < left {
+            at_a_time -= at_a_time % 64;
+        }
+        let mut distances = room(at_a_time * right)?;
+        let mut progress = (at_a_time < left).then(|| io.progress("comparing", left as u64));
+        for first in (0..left).step_by(at_a_time) {
+            let rows = first..left.min(first + at_a_time);
+            let columns = if once { first..right } else { 0..right };
+            let distances = &mut distances[..rows.len() * columns.len()];
+            self.compare(rows.clone(), columns.clone(), distances)?;
+            let done = rows.len() as u64;
+            let block = Block { rows, columns, distances };
+            match self.arguments.nearest {
+                Some(k) => self.nearest_of_each(k, &block, records, sink, io)?,
+                None => self.all(&block, |left, right| (left, right), records, sink, io)?,
+            }
+            if let Some(progress) = &mut progress {
+                progress.advance(done, "");
+            }
+        }
+        Ok(left.div_ceil(at_a_time))
+    }
+
+    fn compare(&mut self, rows: Range<usize>, columns: Range<usize>, distances: &mut [u32]) -> Result<(), Error> {
+        let started = Instant::now();
+        let (left, right): (&Texts, &Texts) = (&self.inputs.left, self.inputs.right());
+        let (cutoff, platform) = (self.arguments.max_distance, self.platform);
+        self.threads.install(|| match self.inputs.form {
+            Form::Pattern(..) => one_to_many(left.get(0), right, cutoff, distances, platform),
+            _ => all_pairs(left, rows, right, columns, cutoff, distances, platform),
+        })?;
+        self.comparing += started.elapsed();
+        Ok(())
+    }
+
+    /// Writes all distances of a block that are wanted; `pair` says what two strings a place in it is about.
+    fn all(
+        &self,
+        block: &Block,
+        pair: impl Fn(usize, usize) -> (usize, usize) + Sync,
+        records: &Records,
+        sink: &mut Sink,
+        io: &mut Io,
+    ) -> Result<(), Error> {
+        let (format, inputs) = (sink.format(), self.inputs);
+        let (once, without_self) = (matches!(inputs.form, Form::Within(_)), self.is_without_self());
+        let width = block.columns.len();
+        let write = |part: usize, bytes: &mut Vec<u8>| {
+            let range = part * PART..block.distances.len().min((part + 1) * PART);
+            let distances = &block.distances[range.clone()];
+            if format == OutputFormat::Npy && records.cells() != Cells::F32 {
+                return records.cells().append(distances, bytes);
+            }
+            let (mut row, mut column) = (range.start / width, range.start % width);
+            let pairs = distances.iter().map(|&distance| {
+                let (left, right) = pair(block.rows.start + row, block.columns.start + column);
+                column += 1;
+                if column == width {
+                    (row, column) = (row + 1, 0);
+                }
+                (left, right, distance)
+            });
+            if format == OutputFormat::Npy {
+                let similarities = pairs.map(|(left, right, distance)| as_f32(distance, inputs.longer(left, right)));
+                return Cells::append_f32(similarities, bytes);
+            }
+            for (left, right, distance) in pairs {
+                let wanted = distance != BEYOND && !(once && right <= left || without_self && right == left);
+                if wanted {
+                    records.record(left, right, distance, bytes);
+                }
+            }
+        };
+        sink.write_parts(block.distances.len().div_ceil(PART), write, self.threads, io)
+    }
+
+    /// Writes the nearest of each row of a block.
+    fn nearest_of_each(
+        &self,
+        k: usize,
+        block: &Block,
+        records: &Records,
+        sink: &mut Sink,
+        io: &mut Io,
+    ) -> Result<(), Error> {
+        let width = block.columns.len();
+        let write = |row: usize, bytes: &mut Vec<u8>| {
+            let distances = &block.distances[row * width..][..width];
+            let left = block.rows.start + row;
+            for right in self.nearest(k, (0..width).map(|right| (left, right)), distances) {
+                records.record(left, right, distances[right], bytes);
+            }
+        };
+        sink.write_parts(block.rows.len(), write, self.threads, io)
+    }
+
+    /// The places of the nearest pairs, nearest first.
+    fn nearest(&self, k: usize, pairs: impl Iterator<Item = (usize, usize)>, distances: &[u32]) -> Vec<usize> {
+        let without_self = self.is_without_self();
+        let wanted = pairs
+            .zip(distances)
+            .zip(0..)
+            .filter(|&(((left, right), &distance), _)| distance != BEYOND && !(without_self && left == right));
+        if self.arguments.similarity {
+            // The less similar the more of the longer string differs; the bits of positive numbers are in their order.
+            let key = |left, right, distance: u32| match self.inputs.longer(left, right) {
+                0 => 0,
+                longer => (f64::from(distance) / longer as f64).to_bits(),
+            };
+            let keys = wanted.map(|(((left, right), &distance), at)| (key(left, right, distance), at));
+            smallest(k, keys).into_iter().map(|(_, at)| at).collect()
+        } else {
+            let keys = wanted.map(|((_, &distance), at)| (distance, at));
+            smallest(k, keys).into_iter().map(|(_, at)| at).collect()
+        }
+    }
+}
+
+fn as_f32(distance: u32, longer: usize) -> f32 {
+    if distance == BEYOND {
+        return f32::NAN;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "rounded to what the file holds")]
+    let similarity = similarity(distance, longer) as f32;
+    similarity
+}
+
+/// Places for distances.
+fn room(count: usize) -> Result<Vec<u32>, Error> {
+    let mut distances = Vec::new();
+    distances.try_reserve_exact(count).map_err(|_| Error::Limit {
+        what: "memory for distances, in numbers".into(),
+        requested: count as u64,
+        max: (isize::MAX as usize / size_of::<u32>()) as u64,
+    })?;
+    distances.resize(count, 0);
+    Ok(distances)
+}
