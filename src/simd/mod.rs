@@ -4,6 +4,7 @@
 //! with a [`Level`]. The level is detected once at start, may be capped by `LODESTAR_SIMD`, is passed down as an
 //! argument, and is written into every result.
 
+pub mod blocks;
 pub mod ceilings;
 pub mod memory;
 pub mod ops;
@@ -83,6 +84,15 @@ impl Level {
             Inner::Neon(_) => "neon",
             _ => "scalar",
         }
+    }
+
+    /// Bytes of its vectors.
+    pub fn bytes(self) -> usize {
+        #[simd]
+        fn bytes<S: Simd>(_: S) -> usize {
+            S::u8s::LEN
+        }
+        crate::dispatch!(self, simd => bytes(simd))
     }
 
     #[doc(hidden)]

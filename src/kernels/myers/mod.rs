@@ -14,6 +14,7 @@
 //! section 3; the recurrence in the form of H. Hyyrö, *A bit-vector algorithm for computing Levenshtein and Damerau edit
 //! distances*, Nordic J. Computing 10 (2003), section 4.
 
+mod batches;
 #[allow(dead_code, reason = "until the kernel is registered")]
 mod case;
 #[cfg(feature = "cli")]
@@ -21,8 +22,15 @@ mod case;
 mod command;
 #[cfg(feature = "gpu")]
 mod gpu;
+mod lanes;
+mod many_patterns;
+mod one_pattern;
+mod pairs;
 pub mod reference;
 mod simd;
+#[cfg(test)]
+mod tests;
+mod tile;
 
 #[cfg(feature = "gpu")]
 pub use gpu::{DevicePairs, DeviceTexts, all_pairs_on_device, is_for_the_cpu, pairs_on_device};

@@ -1,0 +1,126 @@
+//! Pairs in batches: which of them are compared side by side, and how often.
+
+use super::lanes::Word;
+use super::pairs::{Bits, Pair, Scratch, of_one_word, of_words};
+use super::{BEYOND, cut};
+use crate::simd::Level;
+
+/// Patterns of up to 8, 16, 32 and 64 symbols, and longer ones.
+const CLASSES: usize = 5;
+/// Texts from here on are sorted apart.
+const SHORT: usize = 128;
+
+/// The distances of some pairs, in their order.
+pub(super) fn distances(
+    level: Level,
+    pairs: &[Pair<'_>],
+    bits: &Bits,
+    cutoff: Option<u32>,
+    scratch: &mut Scratch,
+    distances: &mut [u32],
+) {
+    let key = |pair: &Pair<'_>| {
+        let class = match pair.pattern.len() {
+            0..=8 => 0,
+            9..=16 => 1,
+            17..=32 => 2,
+            33..=64 => 3,
+            _ => 4,
+        };
+        class * SHORT + pair.text.len().min(SHORT - 1)
+    };
+    let mut starts = [0_u32; CLASSES * SHORT + 1];
+    pairs.iter().for_each(|pair| starts[key(pair) + 1] += 1);
+    (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
+    let ends = starts;
+    let mut order = vec![0_u32; pairs.len()];
+    for (pair, number) in pairs.iter().zip(0..) {
+        let place = &mut starts[key(pair)];
+        order[*place as usize] = number;
+        *place += 1;
+    }
+    for class in 0..CLASSES {
+        let (start, end) = (ends[class * SHORT] as usize, ends[(class + 1) * SHORT] as usize);
+        let long = ends[(class + 1) * SHORT - 1] as usize;
+        order[long..end].sort_by_key(|&index| pairs[index as usize].text.len());
+        let batches = Batches { level, pairs, members: &order[start..end], bits, cutoff };
+        match class {
+            0 => batches.of_one_word::<u8>(scratch, distances),
+            1 => batches.of_one_word::<u16>(scratch, distances),
+            2 => batches.of_one_word::<u32>(scratch, distances),
+            3 => batches.of_one_word::<u64>(scratch, distances),
+            _ => batches.of_words(scratch, distances),
+        }
+    }
+}
+
+/// Pairs of one class, by the lengths of their texts.
+struct Batches<'a, 'b> {
+    level: Level,
+    pairs: &'a [Pair<'b>],
+    members: &'a [u32],
+    bits: &'a Bits,
+    cutoff: Option<u32>,
+}
+
+impl<'b> Batches<'_, 'b> {
+    fn pair(&self, index: u32) -> Pair<'b> {
+        self.pairs[index as usize]
+    }
+
+    fn of_one_word<W: Word>(&self, scratch: &mut Scratch, distances: &mut [u32]) {
+        let mut found = [0; 64];
+        let mut batch = Vec::with_capacity(64);
+        for members in self.members.chunks(self.level.bytes() / size_of::<W>()) {
+            batch.clear();
+            batch.extend(members.iter().map(|&index| self.pair(index)));
+            let found = &mut found[..members.len()];
+            of_one_word::<W>(self.level, &batch, self.bits, scratch, found);
+            for (&index, &found) in members.iter().zip(&*found) {
+                distances[index as usize] = cut(found, self.cutoff);
+            }
+        }
+    }
+
+    /// Two passes at most: the first one in a narrow band, whose result is at least the distance and says how wide the
+    /// second has to be.
+    fn of_words(&self, scratch: &mut Scratch, distances: &mut [u32]) {
+        /// Half the width of the first band.
+        const NARROW: usize = 32;
+        let at_once = self.level.bytes() / size_of::<u64>();
+        let mut found = [0; 8];
+        let mut batch = Vec::with_capacity(8);
+        // The band that decides a pair which has to be looked at again.
+        let mut again: Vec<(usize, u32)> = Vec::new();
+        for members in self.members.chunks(at_once) {
+            batch.clear();
+            batch.extend(members.iter().map(|&index| self.pair(index)));
+            let band = batch.iter().map(Pair::difference).max().unwrap_or(0) + NARROW;
+            let found = &mut found[..members.len()];
+            of_words(self.level, &batch, self.bits, band, scratch, found);
+            for ((&index, &found), pair) in members.iter().zip(&*found).zip(&batch) {
+                if pair.is_decided(band, found) {
+                    distances[index as usize] = cut(found, self.cutoff);
+                } else if self.cutoff.is_some_and(|cutoff| pair.is_decided(band, cutoff)) {
+                    // Had the distance been within the cutoff, it would have been found.
+                    distances[index as usize] = BEYOND;
+                } else {
+                    let wanted = self.cutoff.map_or(found, |cutoff| found.min(cutoff));
+                    again.push((pair.band(wanted), index));
+                }
+            }
+        }
+        again.sort_by_key(|&(band, index)| (band.ilog2(), self.pair(index).text.len()));
+        for members in again.chunks_mut(at_once) {
+            members.sort_by_key(|&(_, index)| self.pair(index).text.len());
+            batch.clear();
+            batch.extend(members.iter().map(|&(_, index)| self.pair(index)));
+            let band = members.iter().map(|&(band, _)| band).max().unwrap_or(0);
+            let found = &mut found[..members.len()];
+            of_words(self.level, &batch, self.bits, band, scratch, found);
+            for (&mut (_, index), &mut found) in members.iter_mut().zip(found) {
+                distances[index as usize] = cut(found, self.cutoff);
+            }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The CPU path against the reference, at every level this CPU has; and what a distance is.
+
+use super::*;
+use crate::data::ByteStrings;
+use crate::kernels::Platform;
+use crate::simd::Level;
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Around the edges of words, of blocks of 16 positions and of several words.
+const LENGTHS: [usize; 30] = [
+    0, 1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 47, 63, 64, 65, 100, 127, 128, 129, 191, 193, 255, 256, 257, 300,
+    511, 600, 1030,
+];
+
+fn platforms() -> Vec<Platform> {
+    Level::available().into_iter().map(|level| platform(level, 2)).collect()
+}
+
+fn platform(level: Level, threads: usize) -> Platform {
+    Platform {
+        level,
+        threads,
+        #[cfg(feature = "gpu")]
+        device: None,
+    }
+}
+
+fn noise(seed: u64) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(seed)
+}
+
+/// A string over an alphabet: DNA, letters, all bytes, Han characters and more.
+fn string(rng: &mut Xoshiro256PlusPlus, alphabet: usize, length: usize) -> Vec<u32> {
+    let symbol = |rng: &mut Xoshiro256PlusPlus| match alphabet {
+        0 => u32::from(b"ACGT"[rng.random_range(0..4)]),
+        1 => rng.random_range(97..123),
+        2 => rng.random_range(0..256),
+        3 => rng.random_range(0x4E00..0x4E00 + 3_000),
+        _ => rng.random(),
+    };
+    (0..length).map(|_| symbol(rng)).collect()
+}
+
+const ALPHABETS: std::ops::Range<usize> = 0..5;
+
+/// Some edits of each kind at any place.
+fn edited(rng: &mut Xoshiro256PlusPlus, alphabet: usize, string: &[u32], edits: usize) -> Vec<u32> {
+    let mut edited = string.to_vec();
+    for _ in 0..edits {
+        let symbol = self::string(rng, alphabet, 1)[0];
+        let place = rng.random_range(0..=edited.len());
+        match rng.random_range(0..3) {
+            0 => edited.insert(place, symbol),
+            1 if place < edited.len() => drop(edited.remove(place)),
+            _ if place < edited.len() => edited[place] = symbol,
+            _ => {}
+        }
+    }
+    edited
+}
+
+fn one(string: &[u32]) -> Texts {
+    [string].iter().collect()
+}
+
+fn expected(a: Text<'_>, b: Text<'_>, cutoff: Option<u32>) -> u32 {
+    cut(reference::distance(a, b), cutoff)
+}
+
+#[test]
+fn one_pattern_against_texts_of_every_length() {
+    for alphabet in ALPHABETS {
+        let mut rng = noise(1 + alphabet as u64);
+        for length in LENGTHS.into_iter().filter(|&length| length <= 300) {
+            let pattern = one(&string(&mut rng, alphabet, length));
+            let texts: Texts = (0..150)
+                .map(|i| {
+                    let length = LENGTHS[i % 26];
+                    let of_pattern: Vec<u32> = pattern.get(0).iter().collect();
+                    if i % 3 == 0 {
+                        edited(&mut rng, alphabet, &of_pattern, i / 10)
+                    } else {
+                        string(&mut rng, alphabet, length)
+                    }
+                })
+                .collect();
+            let expected: Vec<u32> = texts.iter().map(|text| reference::distance(pattern.get(0), text)).collect();
+            for platform in platforms() {
+                for count in [0, 1, 63, 150] {
+                    let (texts, mut found) = (texts.slice(0..count), vec![7; count]);
+                    one_to_many(pattern.get(0), &texts, None, &mut found, &platform).unwrap();
+                    assert_eq!(
+                        found,
+                        expected[..count],
+                        "{}, alphabet {alphabet}, pattern of {length}",
+                        platform.level
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn texts_of_one_length_stay_in_order() {
+    let mut rng = noise(3);
+    for length in [1, 16, 32, 257] {
+        let texts: Texts = (0..300).map(|_| string(&mut rng, 1, length)).collect();
+        for pattern in [5, 8, 16, 24, 40, 64, 70] {
+            let pattern = one(&string(&mut rng, 1, pattern));
+            let expected: Vec<u32> = texts.iter().map(|text| reference::distance(pattern.get(0), text)).collect();
+            for platform in platforms() {
+                let mut found = vec![0; 300];
+                one_to_many(pattern.get(0), &texts, None, &mut found, &platform).unwrap();
+                assert_eq!(found, expected, "{}, {length}", platform.level);
+            }
+        }
+    }
+}
+
+#[test]
+fn patterns_of_any_symbols() {
+    // 64 different symbols and one that is not among them: more than a vector of narrow levels looks up at once.
+    for wide in [0, 70_000] {
+        let pattern = one(&(0..64).map(|i| i * 3 + wide).collect::<Vec<_>>());
+        let texts: Texts = (0..100_u32).map(|i| (i..i + 70).map(|j| j * 3 % 256 + wide).collect::<Vec<_>>()).collect();
+        let expected: Vec<u32> = texts.iter().map(|text| reference::distance(pattern.get(0), text)).collect();
+        for platform in platforms() {
+            let mut found = vec![0; 100];
+            one_to_many(pattern.get(0), &texts, None, &mut found, &platform).unwrap();
+            assert_eq!(found, expected, "{}", platform.level);
+        }
+    }
+}
+
+#[test]
+fn pairs_of_every_length() {
+    for alphabet in ALPHABETS {
+        let mut rng = noise(11 + alphabet as u64);
+        let left: Vec<_> = (0..LENGTHS.len() * 9).map(|i| string(&mut rng, alphabet, LENGTHS[i / 9])).collect();
+        let right: Vec<_> = left
+            .iter()
+            .enumerate()
+            .map(|(i, left)| match i % 9 {
+                0 => left.clone(),
+                1 => string(&mut rng, alphabet, left.len()),
+                2 => Vec::new(),
+                3 => left.iter().rev().copied().collect(),
+                4 => string(&mut rng, alphabet, LENGTHS[(i * 7) % LENGTHS.len()]),
+                _ => edited(&mut rng, alphabet, left, 1 + left.len() * (i % 9 - 4) / 20),
+            })
+            .collect();
+        let (left, right): (Texts, Texts) = (left.iter().collect(), right.iter().collect());
+        let exact: Vec<u32> = left.iter().zip(right.iter()).map(|(a, b)| reference::distance(a, b)).collect();
+        for cutoff in [None, Some(0), Some(2), Some(30), Some(64), Some(u32::MAX - 1)] {
+            let expected: Vec<u32> = exact.iter().map(|&distance| cut(distance, cutoff)).collect();
+            for platform in platforms() {
+                let mut found = vec![7; left.len()];
+                pairs(&left, &right, cutoff, &mut found, &platform).unwrap();
+                if found != expected {
+                    let at = (0..found.len()).find(|&at| found[at] != expected[at]).unwrap();
+                    panic!(
+                        "{}, alphabet {alphabet}, cutoff {cutoff:?}, lengths {} and {}: expected {}, found {}",
+                        platform.level,
+                        left.length(at),
+                        right.length(at),
+                        expected[at],
+                        found[at]
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cutoff_at_the_distance_lets_it_through() {
+    let mut rng = noise(5);
+    for length in [3, 8, 20, 40, 70, 200, 700] {
+        let left = string(&mut rng, 1, length);
+        for edits in [1, 2, length / 3, length] {
+            let (left, right) = (one(&left), one(&edited(&mut rng, 1, &left, edits)));
+            let distance = reference::distance(left.get(0), right.get(0));
+            for platform in platforms() {
+                for cutoff in distance.saturating_sub(2)..distance + 3 {
+                    let expected = [cut(distance, Some(cutoff))];
+                    let mut found = [7];
+                    pairs(&left, &right, Some(cutoff), &mut found, &platform).unwrap();
+                    assert_eq!(found, expected, "pairs, {}, {length}, cutoff {cutoff}", platform.level);
+                    one_to_many(left.get(0), &right, Some(cutoff), &mut found, &platform).unwrap();
+                    assert_eq!(found, expected, "one to many, {}, {length}, cutoff {cutoff}", platform.level);
+                    all_pairs(&left, 0..1, &right, 0..1, Some(cutoff), &mut found, &platform).unwrap();
+                    assert_eq!(found, expected, "all pairs, {}, {length}, cutoff {cutoff}", platform.level);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_pairs_of_every_length() {
+    for alphabet in ALPHABETS {
+        let mut rng = noise(21 + alphabet as u64);
+        let rows: Texts = (0..40).map(|i| string(&mut rng, alphabet, LENGTHS[i % 24])).collect();
+        let columns: Texts = (0..130)
+            .map(|i| {
+                let length = if i < 100 { i / 3 } else { LENGTHS[i % 24] };
+                string(&mut rng, alphabet, length)
+            })
+            .collect();
+        for (part_rows, part_columns) in
+            [(0..40, 0..130), (3..17, 20..33), (5..6, 0..130), (0..40, 129..130), (2..2, 0..4)]
+        {
+            for cutoff in [None, Some(5)] {
+                let expected: Vec<u32> = part_rows
+                    .clone()
+                    .flat_map(|row| part_columns.clone().map(move |column| (row, column)))
+                    .map(|(row, column)| expected(rows.get(row), columns.get(column), cutoff))
+                    .collect();
+                for platform in platforms() {
+                    let mut found = vec![7; expected.len()];
+                    all_pairs(&rows, part_rows.clone(), &columns, part_columns.clone(), cutoff, &mut found, &platform)
+                        .unwrap();
+                    assert_eq!(
+                        found, expected,
+                        "{}, alphabet {alphabet}, {part_rows:?} {part_columns:?}",
+                        platform.level
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_for_any_number_of_threads() {
+    let mut rng = noise(31);
+    let texts: Texts = (0..9_000).map(|i| string(&mut rng, 1, i % 40)).collect();
+    let pattern = one(&string(&mut rng, 1, 20));
+    let of = |threads| {
+        let platform = platform(Level::detect(), threads);
+        let mut distances = vec![0; 9_000];
+        one_to_many(pattern.get(0), &texts, None, &mut distances, &platform).unwrap();
+        let mut matrix = vec![0; 700 * 9_000];
+        all_pairs(&texts, 100..800, &texts, 0..9_000, None, &mut matrix, &platform).unwrap();
+        let mut of_pairs = vec![0; 4_500];
+        pairs(&texts.slice(0..4_500), &texts.slice(4_500..9_000), None, &mut of_pairs, &platform).unwrap();
+        (distances, matrix, of_pairs)
+    };
+    let of_one = of(1);
+    for row in [0, 123, 699] {
+        for column in (0..9_000).step_by(41) {
+            let expected = reference::distance(texts.get(100 + row), texts.get(column));
+            assert_eq!(of_one.1[row * 9_000 + column], expected, "row {row}, column {column}");
+        }
+    }
+    for threads in [2, 3, 7] {
+        assert!(of(threads) == of_one, "{threads} threads");
+    }
+}
+
+#[test]
+fn wrong_shapes_are_named() {
+    let texts = Texts::of_bytes(["a", "b"].into_iter().collect::<ByteStrings>()).unwrap();
+    let platform = platform(Level::detect(), 1);
+    let message = |result: Result<(), crate::Error>| result.unwrap_err().to_string();
+    let found = message(one_to_many(texts.get(0), &texts, None, &mut [0], &platform));
+    assert_eq!(found, "distances: expected 2, found 1");
+    let found = message(pairs(&texts, &texts.slice(0..1), None, &mut [0; 2], &platform));
+    assert_eq!(found, "pairs: right side: expected 2, found 1");
+    let found = message(all_pairs(&texts, 0..2, &texts, 1..2, None, &mut [0], &platform));
+    assert_eq!(found, "distances: expected 2, found 1");
+}
+
+fn distance(a: &[u32], b: &[u32]) -> u32 {
+    let mut found = [0];
+    pairs(&one(a), &one(b), None, &mut found, &platform(Level::detect(), 1)).unwrap();
+    found[0]
+}
+
+fn strings() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(prop_oneof![97_u32..101, 0_u32..300], 0..150)
+}
+
+proptest! {
+    #[test]
+    fn a_distance_is_a_metric((a, b, c) in (strings(), strings(), strings())) {
+        let (ab, bc, ac) = (distance(&a, &b), distance(&b, &c), distance(&a, &c));
+        prop_assert_eq!(ab, distance(&b, &a));
+        prop_assert_eq!(ab == 0, a == b);
+        prop_assert!(ac <= ab + bc);
+        let (short, long) = (a.len().min(b.len()), a.len().max(b.len()));
+        prop_assert!((long - short..=long).contains(&(ab as usize)));
+    }
+
+    #[test]
+    fn a_distance_is_the_same_from_behind((mut a, mut b) in (strings(), strings())) {
+        let forwards = distance(&a, &b);
+        a.reverse();
+        b.reverse();
+        prop_assert_eq!(forwards, distance(&a, &b));
+    }
+
+    #[test]
+    fn what_both_begin_or_end_with_does_not_count((a, b, c) in (strings(), strings(), strings())) {
+        let join = |parts: [&[u32]; 2]| parts.concat();
+        prop_assert_eq!(distance(&join([&c, &a]), &join([&c, &b])), distance(&a, &b));
+        prop_assert_eq!(distance(&join([&a, &c]), &join([&b, &c])), distance(&a, &b));
+    }
+}
