@@ -64,6 +64,8 @@ params! {
         first: u32,
         end: u32,
         groups_x: u32,
+        texts: u32,
+        pairs: u32,
     }
 }
 
@@ -213,7 +215,9 @@ pub fn pairs_on_device(
 ) -> Result<(), Error> {
     check("pairs: right side", left.len(), right.len())?;
     check("distances", left.len(), distances.len())?;
-    DevicePairs::new(device, left, right)?.distances(cutoff, distances)
+    // Texts are what is sorted and interleaved: the longer side.
+    let (patterns, texts) = if left.total() <= right.total() { (left, right) } else { (right, left) };
+    DevicePairs::new(device, texts)?.distances(patterns, cutoff, distances)
 }
 
 fn check(what: &str, expected: usize, found: usize) -> Result<(), Error> {

@@ -56,7 +56,7 @@ impl Limits {
 /// Texts in blocks of [`LANES`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Blocks {
-    /// For each block, where its words begin in the buffer of codes, and its tiles of columns (in tiles of all blocks).
+    /// For each block, where its words begin in the buffer of codes, and its edges in theirs.
     pub(super) starts: Vec<[u32; 2]>,
     /// Length of each text, as they are sorted; 0 for the places that fill the last block.
     pub(super) lengths: Vec<u32>,
@@ -64,8 +64,10 @@ pub(super) struct Blocks {
     pub(super) places: Vec<u32>,
     /// Words of all blocks.
     pub(super) words: usize,
-    /// Tiles of all blocks: each is an edge for every text of a block.
-    pub(super) tiles: usize,
+    /// Edges of all blocks: one for every tile of every text.
+    pub(super) edges: usize,
+    /// Number of texts.
+    pub(super) texts: usize,
 }
 
 impl Blocks {
@@ -73,16 +75,23 @@ impl Blocks {
     pub(super) fn new(order: Vec<u32>, bits: usize, length: impl Fn(usize) -> usize) -> Self {
         let mut blocks = Self { places: order, ..Self::default() };
         blocks.lengths = blocks.places.iter().map(|&place| as_u32(length(place as usize))).collect();
-        let filled = blocks.places.len().next_multiple_of(LANES);
+        blocks.texts = blocks.places.len();
+        let filled = blocks.texts.next_multiple_of(LANES);
         blocks.places.resize(filled, NOWHERE);
         blocks.lengths.resize(filled, 0);
-        for lengths in blocks.lengths.chunks_exact(LANES) {
+        for (block, lengths) in blocks.lengths.chunks_exact(LANES).enumerate() {
             let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
-            blocks.starts.push([as_u32(blocks.words), as_u32(blocks.tiles)]);
-            blocks.words += longest.div_ceil(32 / bits) * LANES;
-            blocks.tiles += longest.div_ceil(TILE);
+            let stride = blocks.stride(block);
+            blocks.starts.push([as_u32(blocks.words), as_u32(blocks.edges)]);
+            blocks.words += longest.div_ceil(32 / bits) * stride;
+            blocks.edges += longest.div_ceil(TILE) * stride;
         }
         blocks
+    }
+
+    /// How far the words of a text lie apart: the last block has fewer texts.
+    pub(super) fn stride(&self, block: usize) -> usize {
+        LANES.min(self.texts - block * LANES)
     }
 
     /// The length of the longest text of a block, where the longest come first.
@@ -119,7 +128,7 @@ impl Blocks {
                 continue;
             }
             for (lane, &place) in places.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
-                alphabet.pack(text(place as usize), bits, LANES, &mut words[lane..]);
+                alphabet.pack(text(place as usize), bits, self.stride(block), &mut words[lane..]);
             }
         }
         take(from, &scratch)
@@ -131,9 +140,8 @@ impl Blocks {
 /// # Errors
 /// [`Error::Limit`] for a text that alone does not.
 pub(super) fn segments(texts: &Texts, bits: usize, limits: Limits) -> Result<Vec<Range<usize>>, Error> {
-    // A text that stands alone in its block takes the words of 64.
     let bytes = |length: usize| (length.div_ceil(32 / bits) * 4) as u64;
-    let longest = limits.binding / LANES as u64;
+    let longest = limits.binding;
     // The buffers that have something for every text have at most 64 bytes of it.
     let most = usize::try_from(limits.segment / 64).unwrap_or(usize::MAX).max(LANES);
     let (mut all, mut current, mut sum, mut widest) = (Vec::new(), 0..0, 0, 0);
@@ -144,7 +152,7 @@ pub(super) fn segments(texts: &Texts, bits: usize, limits: Limits) -> Result<Vec
             return Err(Error::Limit { what, requested: mine, max: longest });
         }
         // Sorted by length, every block but the first takes no more than the texts of the one before.
-        let next = sum + mine + widest.max(mine) * LANES as u64;
+        let next = sum + mine + widest.max(mine) * LANES.min(current.len() + 1) as u64;
         if !current.is_empty() && (next > limits.segment || current.len() >= most) {
             all.push(current);
             (current, sum, widest) = (text..text, 0, 0);

@@ -1,4 +1,4 @@
-// Distances of pairs of long texts.
+// Distances of long texts, each to a pattern of its own.
 //
 // A workgroup of 64 owns a strip of 2,048 rows of one pair, each invocation 32 of them, on the anti-diagonal: in step s,
 // invocation i takes the 32 columns of tile s - i and hands what its rows do to them, 2 bits a column, to invocation i + 1
@@ -22,6 +22,7 @@ struct Pair {
   pattern: u32,       // its first word in `patterns`
   rows: u32,
   text: u32,          // its first word in `texts`
+  stride: u32,        // from there to the next
   columns: u32,
   edges: u32,         // its first tile in `edges`
   kept: u32,          // its first strip in `kept`
@@ -29,7 +30,7 @@ struct Pair {
   strips: u32,
 }
 
-@group(0) @binding(0) var<storage, read> patterns: array<u32>;        // codes
+@group(0) @binding(0) var<storage, read> patterns: array<u32>;        // see tile.wgsl
 @group(0) @binding(1) var<storage, read> texts: array<u32>;           // codes
 @group(0) @binding(2) var<storage, read> pairs: array<Pair>;
 @group(0) @binding(3) var<storage, read_write> edges: array<vec2<u32>>;
@@ -55,7 +56,7 @@ fn long_pairs(
     && first_step < tiles + LANES;
   let rows = select(0u, min(pair.rows - first_row, 32u), is_here);
   let keep_at = (pair.kept + strip) * LANES + index;
-  var planes = load_rows(pair.pattern + first_row / CODES, 1u, rows);
+  var planes = load_rows(pair.pattern + (first_row / 32u) * ROWS_WORDS, rows);
   var column = Column(0xffffffffu, 0u);
   var below = vec2<u32>();
   if (is_here && first_step > 0u) {
@@ -76,7 +77,7 @@ fn long_pairs(
         above = edges[pair.edges + now];
       }
       let columns = min(pair.columns - now * 32u, 32u);
-      below = tile(&column, &planes, above, pair.text + now * (32u / CODES), 1u, columns);
+      below = tile(&column, &planes, above, pair.text + now * (32u / CODES) * pair.stride, pair.stride, columns);
       handed[(step & 1u) * LANES + index] = below;
       if (index == LANES - 1u) {
         edges[pair.edges + now] = below;

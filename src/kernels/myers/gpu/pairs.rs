@@ -1,11 +1,13 @@
-//! Pairs of texts in device memory.
+//! Texts in device memory, each to be compared with a pattern of its own.
 
 use super::alphabet::Alphabet;
-use super::layout::{Blocks, LANES, Limits, TILE, as_u32};
+use super::layout::{LANES, Limits, NOWHERE, TILE, as_u32, segments};
+use super::texts::{PIECE, Segment};
 use super::{LongPairs, Pairs, check, long_pairs_shader, pairs_shader, wrong};
-use crate::data::{Text, Texts};
+use crate::data::Texts;
 use crate::device::{BindGroup, Commands, Device, DeviceBuffer, Pass, Pipeline, Timer, Uniforms, fold};
 use crate::error::Error;
+use bytemuck::Pod;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,9 +17,12 @@ const STRIP: usize = 32 * LANES;
 /// Iterations of one invocation in a pair at most: below the 65,535 after which some drivers leave a loop in silence.
 const MOST_OF_ONE: usize = 50_000;
 
-/// Fewer pairs than this leave most of an adapter idle where one invocation owns one, if they are longer than that.
+/// Fewer pairs than this leave most of an adapter idle where one invocation owns one, if they take more than that.
 const FEW_PAIRS: usize = 4_096;
-const FEW_STEPS: usize = 4_096;
+const MOST_OF_FEW: usize = 4_096;
+
+/// Workgroups along z at most, on every adapter.
+const MOST_GROUPS: usize = 65_535;
 
 /// Where pairs become long, and how they are worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,271 +36,347 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    pub(super) const USUAL: Self = Self { most_of_one: MOST_OF_ONE, most_of_few: FEW_STEPS, steps: 128 };
+    pub(super) const USUAL: Self = Self { most_of_one: MOST_OF_ONE, most_of_few: MOST_OF_FEW, steps: 128 };
 }
 
 /// Iterations of an invocation that owns a pair: for each word of the pattern its rows, and the columns and their tiles.
-/// 0 where the pattern is empty.
 fn iterations(rows: usize, columns: usize) -> usize {
     rows.div_ceil(32).saturating_mul(columns + columns / TILE + 34)
 }
 
-/// Two lists of the same length. The pattern of a pair is the one that makes less work.
-#[derive(Clone, Copy)]
-struct Sides<'a> {
-    left: &'a Texts,
-    right: &'a Texts,
-}
-
-impl<'a> Sides<'a> {
-    /// Pattern and text.
-    fn get(self, pair: usize) -> (Text<'a>, Text<'a>) {
-        let (rows, columns) = self.lengths(pair);
-        let (left, right) = (self.left.get(pair), self.right.get(pair));
-        if (left.len(), right.len()) == (rows, columns) { (left, right) } else { (right, left) }
-    }
-
-    /// Their lengths.
-    fn lengths(self, pair: usize) -> (usize, usize) {
-        let (left, right) = (self.left.length(pair), self.right.length(pair));
-        if iterations(left, right) <= iterations(right, left) { (left, right) } else { (right, left) }
-    }
-}
+/// See `pairs.wgsl`: rows, columns, place, start of the pattern.
+type Pair = [u32; 4];
 
 /// See `long_pairs.wgsl`.
-type LongPair = [u32; 8];
+type LongPair = [u32; 9];
 
-/// Where neighbouring pairs lie.
-struct Layout {
-    pairs: Range<usize>,
-    /// Short pairs, by their place in the range.
-    patterns: Blocks,
-    texts: Blocks,
+/// What the patterns of some neighbouring blocks look like to the kernels.
+#[derive(Default)]
+struct Plan {
+    pairs: Vec<Pair>,
     long: Vec<LongPair>,
-    /// Words of all codes, of short pairs and then of long ones.
-    pattern_words: usize,
-    text_words: usize,
+    /// Patterns, 32 rows after 32 rows: see `tile.wgsl`.
+    words: Vec<u32>,
     /// Tiles and strips of long pairs.
     long_tiles: usize,
     strips: usize,
-}
-
-impl Layout {
-    fn new(pairs: Range<usize>, sides: Sides<'_>, bits: usize, lengths: Lengths) -> Self {
-        let at = |place: usize| sides.lengths(pairs.start + place);
-        let steps = |place: usize| iterations(at(place).0, at(place).1);
-        let most = if pairs.len() < FEW_PAIRS { lengths.most_of_few } else { lengths.most_of_one };
-        let (mut long, mut short): (Vec<u32>, Vec<u32>) =
-            (0..as_u32(pairs.len())).partition(|&place| steps(place as usize) > most);
-        // Neighbours with as many words and about as many columns.
-        short.sort_by_key(|&place| {
-            let (rows, columns) = at(place as usize);
-            std::cmp::Reverse((rows.div_ceil(32), columns))
-        });
-        long.sort_by_key(|&place| std::cmp::Reverse(steps(place as usize)));
-        let patterns = Blocks::new(short.clone(), bits, |place| at(place).0);
-        let texts = Blocks::new(short, bits, |place| at(place).1);
-        let mut layout = Self {
-            pattern_words: patterns.words,
-            text_words: texts.words,
-            pairs: pairs.clone(),
-            patterns,
-            texts,
-            long: Vec::new(),
-            long_tiles: 0,
-            strips: 0,
-        };
-        for place in long {
-            let (rows, columns) = at(place as usize);
-            let strips = rows.div_ceil(STRIP);
-            layout.long.push([
-                as_u32(layout.pattern_words),
-                as_u32(rows),
-                as_u32(layout.text_words),
-                as_u32(columns),
-                as_u32(layout.long_tiles),
-                as_u32(layout.strips),
-                place,
-                as_u32(strips),
-            ]);
-            layout.pattern_words += rows.div_ceil(32 / bits);
-            layout.text_words += columns.div_ceil(32 / bits);
-            layout.long_tiles += columns.div_ceil(TILE);
-            layout.strips += strips;
-        }
-        layout
-    }
-
-    /// Bytes of its largest buffer.
-    fn largest(&self) -> u64 {
-        let edges = self.texts.tiles * LANES * 8;
-        let words = self.pattern_words.max(self.text_words) * 4;
-        let per_pair = self.patterns.places.len().max(self.pairs.len()) * 16;
-        words.max(edges).max(per_pair).max(self.strips * LANES * 16).max(self.long_tiles * 8) as u64
-    }
-
-    /// Cuts pairs into runs of neighbours that fit.
-    fn cut(
-        pairs: Range<usize>,
-        sides: Sides<'_>,
-        bits: usize,
-        lengths: Lengths,
-        limits: Limits,
-        all: &mut Vec<Self>,
-    ) -> Result<(), Error> {
-        if pairs.is_empty() {
-            return Ok(());
-        }
-        let layout = Self::new(pairs.clone(), sides, bits, lengths);
-        let (requested, max) = (layout.largest(), if pairs.len() == 1 { limits.binding } else { limits.segment });
-        if requested <= max {
-            all.push(layout);
-            return Ok(());
-        }
-        if pairs.len() == 1 {
-            let what = format!("pair {} on the device, in bytes of one buffer", pairs.start);
-            return Err(Error::Limit { what, requested, max });
-        }
-        let middle = pairs.start + pairs.len() / 2;
-        Self::cut(pairs.start..middle, sides, bits, lengths, limits, all)?;
-        Self::cut(middle..pairs.end, sides, bits, lengths, limits, all)
-    }
-}
-
-/// Neighbouring pairs in device memory, and the steps over them.
-struct Segment {
-    pairs: Range<usize>,
-    /// Long pairs by place, whose distances are cut on the host.
-    long: Vec<u32>,
-    patterns: DeviceBuffer<u32>,
-    texts: DeviceBuffer<u32>,
-    distances: DeviceBuffer<u32>,
-    short_works: Uniforms<Pairs>,
-    short_group: Option<BindGroup>,
+    /// Whether a short pair has more than 32 rows.
+    has_edges: bool,
+    short_works: Vec<Pairs>,
+    long_works: Vec<LongPairs>,
     short_steps: Vec<[u32; 3]>,
-    long_works: Uniforms<LongPairs>,
-    long_group: Option<BindGroup>,
     long_steps: Vec<[u32; 3]>,
 }
 
-/// The kernels, for one alphabet.
-struct Pipelines {
-    short: Arc<Pipeline>,
-    long: Arc<Pipeline>,
+impl Plan {
+    /// Of the blocks of a segment, whose patterns fit into one buffer.
+    fn new(
+        alphabet: &Alphabet,
+        segment: &Segment,
+        blocks: Range<usize>,
+        patterns: &Texts,
+        lengths: Lengths,
+        limits: Limits,
+    ) -> Self {
+        let mut plan = Self::default();
+        let most = if patterns.len() < FEW_PAIRS { lengths.most_of_few } else { lengths.most_of_one };
+        let codes = 32 / alphabet.bits();
+        for block in blocks.clone() {
+            let start = segment.blocks.starts[block][0];
+            for lane in 0..LANES {
+                let at = block * LANES + lane;
+                let place = segment.blocks.places[at];
+                if place == NOWHERE {
+                    plan.pairs.push([0, 0, NOWHERE, 0]);
+                    continue;
+                }
+                let pattern = patterns.get(segment.texts.start + place as usize);
+                let (rows, columns) = (pattern.len(), segment.blocks.lengths[at] as usize);
+                if rows == 0 || columns == 0 {
+                    // The distance to nothing is the length.
+                    plan.pairs.push([0, as_u32(rows + columns), place, 0]);
+                    continue;
+                }
+                let first = plan.words.len();
+                for from in (0..rows).step_by(TILE) {
+                    let base = plan.words.len();
+                    plan.words.resize(base + 1 + TILE / codes, 0);
+                    let (known, packed) = plan.words[base..].split_at_mut(1);
+                    for row in 0..TILE.min(rows - from) {
+                        let Some(code) = alphabet.code(pattern.symbol(from + row)) else { continue };
+                        known[0] |= 1 << row;
+                        packed[row / codes] |= code << (row % codes * alphabet.bits());
+                    }
+                }
+                if iterations(rows, columns) <= most {
+                    plan.has_edges |= rows > TILE;
+                    plan.pairs.push([as_u32(rows), as_u32(columns), place, as_u32(first)]);
+                    continue;
+                }
+                plan.pairs.push([0, 0, NOWHERE, 0]);
+                let strips = rows.div_ceil(STRIP);
+                plan.long.push([
+                    as_u32(first),
+                    as_u32(rows),
+                    start + as_u32(lane),
+                    as_u32(segment.blocks.stride(block)),
+                    as_u32(columns),
+                    as_u32(plan.long_tiles),
+                    as_u32(plan.strips),
+                    place,
+                    as_u32(strips),
+                ]);
+                plan.long_tiles += columns.div_ceil(TILE);
+                plan.strips += strips;
+            }
+        }
+        plan.short(&segment, blocks, limits);
+        plan.long(lengths.steps, limits);
+        plan
+    }
+
+    /// Cuts the blocks into dispatches.
+    fn short(&mut self, segment: &Segment, blocks: Range<usize>, limits: Limits) {
+        let mut push = |range: Range<usize>| {
+            let [x, y] = fold(range.len() as u64, limits.workgroups);
+            self.short_steps.push([x, y, 1]);
+            self.short_works.push(Pairs {
+                first: as_u32(range.start),
+                end: as_u32(range.end),
+                groups_x: x,
+                texts: as_u32(segment.texts.len()),
+                pairs: as_u32(blocks.start),
+            });
+        };
+        let (mut first, mut sum) = (blocks.start, 0);
+        for (block, pairs) in blocks.clone().zip(self.pairs.chunks_exact(LANES)) {
+            let longest = pairs.iter().map(|pair| iterations(pair[0] as usize, pair[1] as usize)).max().unwrap_or(0);
+            let mine = (longest.max(TILE) * LANES) as u64;
+            if block > first && sum + mine > limits.steps {
+                push(first..block);
+                (first, sum) = (block, 0);
+            }
+            sum += mine;
+        }
+        push(first..blocks.end);
+    }
+
+    /// Cuts the long pairs into dispatches, and those into rounds.
+    fn long(&mut self, steps: usize, limits: Limits) {
+        // Strips of a pair, and rounds that one of them takes.
+        let shape = |pair: &LongPair| (pair[8] as usize, ((pair[4] as usize).div_ceil(TILE) + LANES).div_ceil(steps));
+        // Neighbours that take as long.
+        self.long.sort_by_key(|pair| std::cmp::Reverse(shape(pair)));
+        let most = usize::try_from(limits.steps / (steps * TILE * LANES) as u64).unwrap_or(usize::MAX).max(1);
+        let mut first = 0;
+        while first < self.long.len() {
+            let (mut end, mut sum, mut strips, mut rounds) = (first, 0, 0, 0);
+            while end < self.long.len() {
+                let (its_strips, its_rounds) = shape(&self.long[end]);
+                // Strips at work in one round.
+                sum += its_strips.min(its_rounds / 2 + 1);
+                if end > first && sum > most {
+                    break;
+                }
+                (strips, rounds) = (strips.max(its_strips), rounds.max(its_rounds));
+                end += 1;
+            }
+            let [x, y] = fold((end - first) as u64, limits.workgroups);
+            for round in 0..rounds + 2 * (strips - 1) {
+                let from = (round + 1).saturating_sub(rounds).div_ceil(2);
+                let to = strips.min(round / 2 + 1);
+                for from in (from..to).step_by(MOST_GROUPS) {
+                    self.long_steps.push([x, y, as_u32((to - from).min(MOST_GROUPS))]);
+                    self.long_works.push(LongPairs {
+                        first: as_u32(first),
+                        end: as_u32(end),
+                        groups_x: x,
+                        strip: as_u32(from),
+                        round: as_u32(round),
+                        steps: as_u32(steps),
+                    });
+                }
+            }
+            first = end;
+        }
+    }
 }
 
-/// Pairs of texts in device memory.
+/// The patterns of some neighbouring blocks in device memory, and the steps over them.
+struct Part {
+    segment: usize,
+    /// Long pairs by place, whose distances are cut on the host.
+    long: Vec<u32>,
+    patterns: DeviceBuffer<u32>,
+    pairs: DeviceBuffer<Pair>,
+    long_pairs: DeviceBuffer<LongPair>,
+    edges: DeviceBuffer<[u32; 2]>,
+    long_edges: DeviceBuffer<[u32; 2]>,
+    kept: DeviceBuffer<[u32; 4]>,
+    short: Kernel<Pairs>,
+    long_kernel: Kernel<LongPairs>,
+}
+
+/// Dispatches of a kernel.
+struct Kernel<P> {
+    works: Vec<P>,
+    slots: Uniforms<P>,
+    group: BindGroup,
+    steps: Vec<[u32; 3]>,
+}
+
+impl<P: Pod> Kernel<P> {
+    fn record(&self, pass: &mut Pass<'_>, pipeline: &Pipeline) {
+        for (slot, &workgroups) in self.steps.iter().enumerate() {
+            pass.dispatch(pipeline, &[(&self.group, &[self.slots.offset(slot)])], workgroups);
+        }
+    }
+}
+
+/// A buffer of at least so many values: that of the call before, where it is large enough.
+fn at_least<T: Pod>(
+    device: &Device,
+    what: &str,
+    old: Option<DeviceBuffer<T>>,
+    len: usize,
+) -> Result<(DeviceBuffer<T>, bool), Error> {
+    match old {
+        Some(old) if old.len() >= len => Ok((old, true)),
+        _ => Ok((device.buffer(what, len)?, false)),
+    }
+}
+
+/// Texts in device memory, to be compared with one list of patterns after another, each text with the pattern at its place.
 ///
 /// Results are those of the CPU path.
 pub struct DevicePairs {
     device: Arc<Device>,
     limits: Limits,
     lengths: Lengths,
-    pairs: usize,
-    pipelines: Option<Pipelines>,
+    alphabet: Alphabet,
+    pipelines: Option<[Arc<Pipeline>; 2]>,
     segments: Vec<Segment>,
+    texts: usize,
+    /// Of each segment.
+    distances: Vec<DeviceBuffer<u32>>,
     /// The cutoff.
     call: DeviceBuffer<u32>,
+    parts: Vec<Part>,
+    cutoff: Option<u32>,
+    has_patterns: bool,
     has_distances: bool,
     timer: Option<Timer>,
 }
 
 impl DevicePairs {
-    /// Uploads the texts of both sides.
+    /// Uploads texts.
     ///
-    /// Cost: reads each symbol twice; 1, 2 or 4 bytes a symbol and 16 a pair up, where there are up to 256, up to 65,536
+    /// Cost: reads each symbol twice; 1, 2 or 4 bytes a symbol and 8 a text up, where there are up to 256, up to 65,536
     /// or more distinct symbols.
     ///
     /// # Errors
-    /// [`Error::Shape`] when there are not as many of both; [`Error::Limit`] for a pair that does not fit into one buffer;
-    /// what the device reports. Where [`is_for_the_cpu`](super::is_for_the_cpu) holds, the CPU path can do what the device
-    /// cannot.
-    pub fn new(device: &Arc<Device>, left: &Texts, right: &Texts) -> Result<Self, Error> {
-        Self::within(Limits::of(device), Lengths::USUAL, device, left, right)
+    /// [`Error::Limit`] for a text that does not fit into one buffer; what the device reports. Where
+    /// [`is_for_the_cpu`](super::is_for_the_cpu) holds, the CPU path can do what the device cannot.
+    pub fn new(device: &Arc<Device>, texts: &Texts) -> Result<Self, Error> {
+        Self::within(Limits::of(device), Lengths::USUAL, device, texts)
     }
 
-    pub(super) fn within(
-        limits: Limits,
-        lengths: Lengths,
-        device: &Arc<Device>,
-        left: &Texts,
-        right: &Texts,
-    ) -> Result<Self, Error> {
+    pub(super) fn within(limits: Limits, lengths: Lengths, device: &Arc<Device>, texts: &Texts) -> Result<Self, Error> {
         device.check_iterations("edit distance of pairs", lengths.most_of_one.max(lengths.most_of_few) as u64)?;
         device.check_iterations("edit distance of long pairs", (lengths.steps * 33 + 64) as u64)?;
         let mut this = Self {
             limits,
             lengths,
-            pairs: 0,
+            alphabet: Alphabet::of(&[]),
             pipelines: None,
             segments: Vec::new(),
+            texts: 0,
+            distances: Vec::new(),
             call: device.buffer("cutoff", 1)?,
+            parts: Vec::new(),
+            cutoff: None,
+            has_patterns: false,
             has_distances: false,
             timer: if device.timestamps_hold() { device.timer()? } else { None },
             device: Arc::clone(device),
         };
-        this.refill(left, right)?;
+        this.refill(texts)?;
         Ok(this)
     }
 
-    /// Uploads other pairs in place of these.
+    /// Uploads other texts in place of these.
     ///
     /// # Errors
-    /// As [`new`](Self::new); there are no pairs then.
-    pub fn refill(&mut self, left: &Texts, right: &Texts) -> Result<(), Error> {
-        check("pairs: right side", left.len(), right.len())?;
+    /// As [`new`](Self::new); there are no texts then.
+    pub fn refill(&mut self, texts: &Texts) -> Result<(), Error> {
         // The old memory first.
+        self.forget_call();
         self.segments.clear();
-        (self.pairs, self.has_distances) = (0, false);
-        let alphabet = Alphabet::of(&[left, right]);
-        let (planes, bits) = (planes(alphabet.size()), alphabet.bits());
-        let pipelines = Pipelines {
-            short: self.device.pipeline(&pairs_shader(planes, bits))?,
-            long: self.device.pipeline(&long_pairs_shader(planes, bits))?,
-        };
-        let sides = Sides { left, right };
-        let mut layouts = Vec::new();
-        Layout::cut(0..left.len(), sides, bits, self.lengths, self.limits, &mut layouts)?;
-        let mut segments = Vec::new();
-        for layout in layouts {
-            segments.push(self.segment(&layout, sides, &alphabet, &pipelines)?);
+        self.texts = 0;
+        self.alphabet = Alphabet::of(&[texts]);
+        let (planes, bits) = (planes(self.alphabet.size()), self.alphabet.bits());
+        self.pipelines = Some([
+            self.device.pipeline(&pairs_shader(planes, bits))?,
+            self.device.pipeline(&long_pairs_shader(planes, bits))?,
+        ]);
+        let mut all = Vec::new();
+        for range in segments(texts, bits, self.limits)? {
+            all.push(Segment::new(&self.device, &self.alphabet, texts, range, self.limits)?);
         }
-        self.pipelines = Some(pipelines);
-        self.segments = segments;
-        self.pairs = left.len();
+        self.segments = all;
+        self.texts = texts.len();
         Ok(())
     }
 
-    /// Number of pairs.
+    /// Number of texts.
     pub fn len(&self) -> usize {
-        self.pairs
+        self.texts
     }
 
-    /// Whether there is no pair.
+    /// Whether there is no text.
     pub fn is_empty(&self) -> bool {
-        self.pairs == 0
+        self.texts == 0
     }
 
-    /// The distance of each pair; [`BEYOND`](super::super::BEYOND) for those above the cutoff.
+    /// The distance of each text to the pattern at its place; [`BEYOND`](super::super::BEYOND) for those above the cutoff.
     ///
     /// # Errors
-    /// [`Error::Shape`] when `distances` has not as many places as there are pairs; what the device reports.
-    pub fn distances(&mut self, cutoff: Option<u32>, distances: &mut [u32]) -> Result<(), Error> {
-        check("distances", self.pairs, distances.len())?;
-        let mut commands = self.device.commands("edit distance of pairs");
-        self.record_call(&mut commands, cutoff)?;
+    /// [`Error::Shape`] when there are not as many patterns, or places in `distances`, as texts; [`Error::Limit`] for a
+    /// pattern that does not fit into one buffer; what the device reports.
+    pub fn distances(&mut self, patterns: &Texts, cutoff: Option<u32>, distances: &mut [u32]) -> Result<(), Error> {
+        check("distances", self.texts, distances.len())?;
+        let device = Arc::clone(&self.device);
+        let mut commands = device.commands("edit distance of pairs");
+        self.record_patterns(&mut commands, patterns, cutoff)?;
+        self.record_clear(&mut commands);
         self.record_kernels(&mut commands.pass());
         self.has_distances = true;
-        self.take(commands, cutoff, distances)
+        self.take(commands, distances)
     }
 
-    /// The kernels alone, dispatch to completion; the device's own nanoseconds where its timestamps hold.
+    /// Patterns up, and nothing else; it is with these that [`kernel_only`](Self::kernel_only) works.
+    ///
+    /// # Errors
+    /// As [`distances`](Self::distances).
+    pub(in super::super) fn upload_patterns(&mut self, patterns: &Texts, cutoff: Option<u32>) -> Result<(), Error> {
+        let device = Arc::clone(&self.device);
+        let mut commands = device.commands("upload of patterns");
+        self.record_patterns(&mut commands, patterns, cutoff)?;
+        commands.submit()?.wait()?;
+        Ok(())
+    }
+
+    /// The kernels alone on the patterns that were uploaded last, dispatch to completion; the device's own nanoseconds
+    /// where its timestamps hold.
     ///
     /// # Errors
     /// What the device reports.
-    pub(in super::super) fn kernel_only(&mut self, cutoff: Option<u32>) -> Result<Option<u64>, Error> {
+    pub(in super::super) fn kernel_only(&mut self) -> Result<Option<u64>, Error> {
+        if !self.has_patterns {
+            return Err(wrong("no pattern was uploaded"));
+        }
         let mut commands = self.device.commands("kernel only");
-        self.record_call(&mut commands, cutoff)?;
+        self.record_clear(&mut commands);
         let time = match &self.timer {
             None => {
                 self.record_kernels(&mut commands.pass());
@@ -311,16 +392,23 @@ impl DevicePairs {
         Ok(time)
     }
 
-    /// Distances down, and nothing else: those of the last call, which had this cutoff.
+    /// Distances down, and nothing else: those of the last call.
     ///
     /// # Errors
     /// [`Error::Shape`]; what the device reports.
-    pub(in super::super) fn download(&mut self, cutoff: Option<u32>, distances: &mut [u32]) -> Result<(), Error> {
+    pub(in super::super) fn download(&mut self, distances: &mut [u32]) -> Result<(), Error> {
         if !self.has_distances {
             return Err(wrong("there are no distances yet"));
         }
-        check("distances", self.pairs, distances.len())?;
-        self.take(self.device.commands("download of distances"), cutoff, distances)
+        check("distances", self.texts, distances.len())?;
+        self.take(self.device.commands("download of distances"), distances)
+    }
+
+    /// Gives up the patterns, the distances and what binds them: the next call allocates its own. Texts and pipelines stay.
+    pub(in super::super) fn forget_call(&mut self) {
+        self.parts.clear();
+        self.distances.clear();
+        (self.has_patterns, self.has_distances) = (false, false);
     }
 
     /// An empty submission and its wait.
@@ -331,236 +419,182 @@ impl DevicePairs {
         Ok(self.device.floor()?)
     }
 
-    /// Bytes that went up for the pairs.
-    pub(in super::super) fn pairs_bytes(&self) -> u64 {
-        let of = |segment: &Segment| segment.patterns.bytes() + segment.texts.bytes() + segment.pairs.len() as u64 * 16;
-        self.segments.iter().map(of).sum()
+    /// Bytes that went up for the texts.
+    pub(in super::super) fn texts_bytes(&self) -> u64 {
+        self.segments.iter().map(Segment::bytes).sum()
     }
 
-    fn segment(
-        &self,
-        layout: &Layout,
-        sides: Sides<'_>,
-        alphabet: &Alphabet,
-        pipelines: &Pipelines,
-    ) -> Result<Segment, Error> {
-        let (device, first, bits) = (&*self.device, layout.pairs.start, alphabet.bits());
-        let patterns = device.buffer("codes of patterns", layout.pattern_words)?;
-        let texts = device.buffer("codes of texts", layout.text_words)?;
-        let distances = device.buffer("distances", layout.pairs.len())?;
-        let mut commands = device.commands("upload of pairs");
-        layout.patterns.pack(
-            alphabet,
-            bits,
-            |place| sides.get(first + place).0,
-            |at, words| Ok(commands.upload(&patterns, at, words)?),
-        )?;
-        layout.texts.pack(
-            alphabet,
-            bits,
-            |place| sides.get(first + place).1,
-            |at, words| Ok(commands.upload(&texts, at, words)?),
-        )?;
-        let mut scratch = Vec::new();
-        for &[pattern_at, _, text_at, _, _, _, place, _] in &layout.long {
-            let (pattern, text) = sides.get(first + place as usize);
-            for (buffer, at, symbols) in [(&patterns, pattern_at, pattern), (&texts, text_at, text)] {
-                scratch.clear();
-                scratch.resize(symbols.len().div_ceil(32 / bits), 0);
-                alphabet.pack(symbols, bits, 1, &mut scratch);
-                commands.upload(buffer, at as usize, &scratch)?;
-            }
-        }
-        let mut segment = Segment {
-            pairs: layout.pairs.clone(),
-            long: layout.long.iter().map(|pair| pair[6]).collect(),
-            patterns,
-            texts,
-            distances,
-            short_works: device.uniforms("parameters of pairs", &[])?,
-            short_group: None,
-            short_steps: Vec::new(),
-            long_works: device.uniforms("parameters of long pairs", &[])?,
-            long_group: None,
-            long_steps: Vec::new(),
-        };
-        if !layout.texts.starts.is_empty() {
-            self.short(&mut segment, &mut commands, layout, &pipelines.short)?;
-        }
-        if !layout.long.is_empty() {
-            self.long(&mut segment, &mut commands, layout, &pipelines.long)?;
-        }
-        commands.submit()?;
-        Ok(segment)
+    /// Bytes that go up, and come down, for the call made last.
+    pub(in super::super) fn call_bytes(&self) -> (u64, u64) {
+        let of = |part: &Part| part.patterns.bytes() + part.pairs.bytes() + part.long_pairs.bytes();
+        (self.parts.iter().map(of).sum(), self.texts as u64 * 4)
     }
 
-    /// Everything of a segment's short pairs beside their codes.
-    fn short(
-        &self,
-        segment: &mut Segment,
+    fn record_patterns(
+        &mut self,
         commands: &mut Commands<'_>,
-        layout: &Layout,
-        pipeline: &Pipeline,
+        patterns: &Texts,
+        cutoff: Option<u32>,
     ) -> Result<(), Error> {
-        let device = &*self.device;
-        let both = layout.patterns.starts.iter().zip(&layout.texts.starts);
-        let starts: Vec<_> = both.map(|(pattern, text)| [pattern[0], text[0], text[1], 0]).collect();
-        let lengths = layout.patterns.lengths.iter().zip(&layout.texts.lengths);
-        let pairs = lengths.zip(&layout.texts.places).map(|((&rows, &columns), &place)| [rows, columns, place, 0]);
-        let pairs: Vec<[u32; 4]> = pairs.collect();
-        let starts_buffer = device.buffer("blocks of pairs", starts.len())?;
-        let pairs_buffer = device.buffer("lengths of pairs", pairs.len())?;
-        let edges: DeviceBuffer<[u32; 2]> = device.buffer("edges of pairs", layout.texts.tiles * LANES)?;
-        commands.upload(&starts_buffer, 0, &starts)?;
-        commands.upload(&pairs_buffer, 0, &pairs)?;
-        let mut works = Vec::new();
-        let (mut first, mut sum) = (0, 0);
-        for block in 0..starts.len() {
-            let lanes = &pairs[block * LANES..(block + 1) * LANES];
-            let longest = lanes.iter().map(|pair| iterations(pair[0] as usize, pair[1] as usize));
-            let mine = (longest.max().unwrap_or(0).max(TILE) * LANES) as u64;
-            if block > first && sum + mine > self.limits.steps {
-                works.push((first, block));
-                (first, sum) = (block, 0);
+        check("pairs: right side", self.texts, patterns.len())?;
+        (self.has_patterns, self.has_distances) = (false, false);
+        let mut old = std::mem::take(&mut self.parts).into_iter();
+        if self.distances.len() != self.segments.len() {
+            self.distances.clear();
+            for segment in &self.segments {
+                self.distances.push(self.device.buffer("distances", segment.texts.len())?);
             }
-            sum += mine;
         }
-        works.push((first, starts.len()));
-        let mut slots = Vec::new();
-        for (first, end) in works {
-            let [x, y] = fold((end - first) as u64, self.limits.workgroups);
-            segment.short_steps.push([x, y, 1]);
-            slots.push(Pairs { first: as_u32(first), end: as_u32(end), groups_x: x });
-        }
-        segment.short_works = device.uniforms("parameters of pairs", &slots)?;
-        let bindings = [
-            segment.patterns.binding(),
-            segment.texts.binding(),
-            starts_buffer.binding(),
-            pairs_buffer.binding(),
-            self.call.binding(),
-            edges.binding(),
-            segment.distances.binding(),
-            segment.short_works.binding(),
-        ];
-        segment.short_group = Some(device.bind(pipeline, 0, &bindings)?);
-        Ok(())
-    }
-
-    /// Everything of a segment's long pairs beside their codes.
-    fn long(
-        &self,
-        segment: &mut Segment,
-        commands: &mut Commands<'_>,
-        layout: &Layout,
-        pipeline: &Pipeline,
-    ) -> Result<(), Error> {
-        let device = &*self.device;
-        let pairs = device.buffer("long pairs", layout.long.len())?;
-        let edges: DeviceBuffer<[u32; 2]> = device.buffer("edges of long pairs", layout.long_tiles)?;
-        let kept: DeviceBuffer<[u32; 4]> = device.buffer("kept columns", layout.strips * LANES)?;
-        commands.upload(&pairs, 0, &layout.long)?;
-        let steps = self.lengths.steps;
-        // Strips of a pair, and rounds that one of them takes.
-        let shape = |pair: &LongPair| (pair[7] as usize, ((pair[3] as usize).div_ceil(TILE) + LANES).div_ceil(steps));
-        let most = usize::try_from(self.limits.steps / (steps * TILE * LANES) as u64).unwrap_or(usize::MAX).max(1);
-        let mut slots = Vec::new();
-        let mut first = 0;
-        while first < layout.long.len() {
-            let (mut end, mut sum, mut strips, mut rounds) = (first, 0, 0, 0);
-            while end < layout.long.len() {
-                let (its_strips, its_rounds) = shape(&layout.long[end]);
-                // Strips at work in one round.
-                sum += its_strips.min(its_rounds / 2 + 1);
-                if end > first && sum > most {
-                    break;
-                }
-                (strips, rounds) = (strips.max(its_strips), rounds.max(its_rounds));
-                end += 1;
-            }
-            let [x, y] = fold((end - first) as u64, self.limits.workgroups);
-            for round in 0..rounds + 2 * (strips - 1) {
-                let from = (round + 1).saturating_sub(rounds).div_ceil(2);
-                let to = strips.min(round / 2 + 1);
-                // Strips lie along z, which is not folded.
-                for from in (from..to).step_by(65_535) {
-                    segment.long_steps.push([x, y, as_u32((to - from).min(65_535))]);
-                    slots.push(LongPairs {
-                        first: as_u32(first),
-                        end: as_u32(end),
-                        groups_x: x,
-                        strip: as_u32(from),
-                        round: as_u32(round),
-                        steps: as_u32(steps),
-                    });
-                }
-            }
-            first = end;
-        }
-        segment.long_works = device.uniforms("parameters of long pairs", &slots)?;
-        let bindings = [
-            segment.patterns.binding(),
-            segment.texts.binding(),
-            pairs.binding(),
-            edges.binding(),
-            kept.binding(),
-            segment.distances.binding(),
-            segment.long_works.binding(),
-        ];
-        segment.long_group = Some(device.bind(pipeline, 0, &bindings)?);
-        Ok(())
-    }
-
-    fn record_call(&self, commands: &mut Commands<'_>, cutoff: Option<u32>) -> Result<(), Error> {
         commands.upload(&self.call, 0, &[cutoff.unwrap_or(u32::MAX)])?;
-        for segment in self.segments.iter().filter(|segment| segment.long_group.is_some()) {
-            // Long pairs add to their distances.
-            commands.clear(&segment.distances);
+        self.cutoff = cutoff;
+        for number in 0..self.segments.len() {
+            for blocks in self.cut(number, patterns)? {
+                let segment = &self.segments[number];
+                let plan = Plan::new(&self.alphabet, segment, blocks, patterns, self.lengths, self.limits);
+                let part = self.part(number, plan, old.next().filter(|part| part.segment == number), commands)?;
+                self.parts.push(part);
+            }
         }
+        self.has_patterns = true;
         Ok(())
+    }
+
+    /// Cuts the blocks of a segment into runs whose patterns fit into one buffer.
+    fn cut(&self, number: usize, patterns: &Texts) -> Result<Vec<Range<usize>>, Error> {
+        let segment = &self.segments[number];
+        let words_of_rows = 1 + self.alphabet.bits();
+        let (max, segment_words) = (self.limits.binding / 4, self.limits.segment / 4);
+        let (mut all, mut current, mut sum) = (Vec::new(), 0..0, 0);
+        for (block, places) in segment.blocks.places.chunks_exact(LANES).enumerate() {
+            let mut mine = 0_u64;
+            for &place in places.iter().filter(|place| **place != NOWHERE) {
+                let rows = patterns.length(segment.texts.start + place as usize);
+                // What a pattern takes, with what its strips keep.
+                mine += (rows.div_ceil(TILE) * words_of_rows) as u64 + (rows / STRIP * LANES * 4) as u64;
+            }
+            if mine > max {
+                let what = format!("patterns of {LANES} texts on the device, in words");
+                return Err(Error::Limit { what, requested: mine, max });
+            }
+            if !current.is_empty() && sum + mine > segment_words {
+                all.push(current);
+                (current, sum) = (block..block, 0);
+            }
+            (current.end, sum) = (block + 1, sum + mine);
+        }
+        if !current.is_empty() {
+            all.push(current);
+        }
+        Ok(all)
+    }
+
+    /// Uploads a plan, into the memory of an old part where it fits.
+    fn part(&self, number: usize, plan: Plan, old: Option<Part>, commands: &mut Commands<'_>) -> Result<Part, Error> {
+        let (device, segment) = (&*self.device, &self.segments[number]);
+        let Some([short_pipeline, long_pipeline]) = &self.pipelines else {
+            return Err(wrong("there are no kernels yet"));
+        };
+        let (mut patterns, mut pairs, mut long_pairs, mut edges, mut long_edges, mut kept) =
+            (None, None, None, None, None, None);
+        let (mut short, mut long_kernel) = (None, None);
+        if let Some(old) = old {
+            (patterns, pairs, long_pairs) = (Some(old.patterns), Some(old.pairs), Some(old.long_pairs));
+            (edges, long_edges, kept) = (Some(old.edges), Some(old.long_edges), Some(old.kept));
+            (short, long_kernel) = (Some(old.short), Some(old.long_kernel));
+        }
+        let edges_len = if plan.has_edges { segment.blocks.edges } else { 0 };
+        let (patterns, same_patterns) = at_least(device, "patterns", patterns, plan.words.len())?;
+        let (pairs, same_pairs) = at_least(device, "pairs", pairs, plan.pairs.len())?;
+        let (long_pairs, same_long) = at_least(device, "long pairs", long_pairs, plan.long.len())?;
+        let (edges, same_edges) = at_least(device, "edges of pairs", edges, edges_len)?;
+        let (long_edges, same_long_edges) = at_least(device, "edges of long pairs", long_edges, plan.long_tiles)?;
+        let (kept, same_kept) = at_least(device, "kept columns", kept, plan.strips * LANES)?;
+        commands.upload(&patterns, 0, &plan.words)?;
+        commands.upload(&pairs, 0, &plan.pairs)?;
+        commands.upload(&long_pairs, 0, &plan.long)?;
+        let distances = &self.distances[number];
+        let short = match short.filter(|old| old.works == plan.short_works) {
+            Some(old) if same_patterns && same_pairs && same_edges => old,
+            _ => {
+                let slots = device.uniforms("parameters of pairs", &plan.short_works)?;
+                let bindings = [
+                    patterns.binding(),
+                    segment.codes.binding(),
+                    segment.starts.binding(),
+                    pairs.binding(),
+                    self.call.binding(),
+                    edges.binding(),
+                    distances.binding(),
+                    slots.binding(),
+                ];
+                let group = device.bind(short_pipeline, 0, &bindings)?;
+                Kernel { works: plan.short_works, slots, group, steps: plan.short_steps }
+            }
+        };
+        let long_kernel = match long_kernel.filter(|old| old.works == plan.long_works) {
+            Some(old) if same_patterns && same_long && same_long_edges && same_kept => old,
+            _ => {
+                let slots = device.uniforms("parameters of long pairs", &plan.long_works)?;
+                let bindings = [
+                    patterns.binding(),
+                    segment.codes.binding(),
+                    long_pairs.binding(),
+                    long_edges.binding(),
+                    kept.binding(),
+                    distances.binding(),
+                    slots.binding(),
+                ];
+                let group = device.bind(long_pipeline, 0, &bindings)?;
+                Kernel { works: plan.long_works, slots, group, steps: plan.long_steps }
+            }
+        };
+        let long = plan.long.iter().map(|pair| pair[7]).collect();
+        Ok(Part { segment: number, long, patterns, pairs, long_pairs, edges, long_edges, kept, short, long_kernel })
+    }
+
+    /// Long pairs add to their distances.
+    fn record_clear(&self, commands: &mut Commands<'_>) {
+        for part in self.parts.iter().filter(|part| !part.long.is_empty()) {
+            commands.clear(&self.distances[part.segment]);
+        }
     }
 
     fn record_kernels(&self, pass: &mut Pass<'_>) {
-        let Some(pipelines) = &self.pipelines else { return };
-        for segment in &self.segments {
-            if let Some(group) = &segment.short_group {
-                for (slot, &workgroups) in segment.short_steps.iter().enumerate() {
-                    pass.dispatch(&pipelines.short, &[(group, &[segment.short_works.offset(slot)])], workgroups);
-                }
-            }
-            if let Some(group) = &segment.long_group {
-                for (slot, &workgroups) in segment.long_steps.iter().enumerate() {
-                    pass.dispatch(&pipelines.long, &[(group, &[segment.long_works.offset(slot)])], workgroups);
-                }
-            }
+        let Some([short, long]) = &self.pipelines else { return };
+        for part in &self.parts {
+            part.short.record(pass, short);
+            part.long_kernel.record(pass, long);
         }
     }
 
-    fn take(&self, commands: Commands<'_>, cutoff: Option<u32>, distances: &mut [u32]) -> Result<(), Error> {
-        let mut commands = commands;
-        match self.segments.as_slice() {
-            [] => commands.submit()?.wait()?,
+    fn take(&self, mut commands: Commands<'_>, distances: &mut [u32]) -> Result<(), Error> {
+        match (self.segments.as_slice(), self.distances.as_slice()) {
             // One copy in the same submission, where it is small.
-            [segment] if segment.pairs.len() <= super::texts::PIECE => {
-                let download = commands.download(&segment.distances, 0, segment.pairs.len())?;
+            ([segment], [found]) if segment.texts.len() <= PIECE => {
+                let download = commands.download(found, 0, segment.texts.len())?;
                 commands.submit()?.read(&download, distances)?;
             }
-            segments => {
-                commands.submit()?;
-                for segment in segments {
-                    self.device.download(&segment.distances, 0, &mut distances[segment.pairs.clone()])?;
+            (segments, all) => {
+                commands.submit()?.wait()?;
+                for (segment, found) in segments.iter().zip(all) {
+                    self.device.download(found, 0, &mut distances[segment.texts.clone()])?;
                 }
             }
         }
-        if cutoff.is_some() {
-            for segment in &self.segments {
-                for &place in &segment.long {
-                    let distance = &mut distances[segment.pairs.start + place as usize];
-                    *distance = super::super::cut(*distance, cutoff);
-                }
+        for part in &self.parts {
+            let first = self.segments[part.segment].texts.start;
+            for &place in &part.long {
+                let distance = &mut distances[first + place as usize];
+                *distance = super::super::cut(*distance, self.cutoff);
             }
         }
         Ok(())
+    }
+
+    /// Segments, and parts of the call made last.
+    #[cfg(test)]
+    pub(super) fn pieces(&self) -> (usize, usize) {
+        (self.segments.len(), self.parts.len())
     }
 }
 

@@ -48,7 +48,7 @@ macro_rules! planes {
     ($($b:literal)*) => {
         concat!(
             "\noverride PLANES: u32 = 8u;\n",
-            "\nstruct Planes {\n", $("  p", $b, ": u32,\n",)* "}\n\n",
+            "\nstruct Planes {\n  are_known: u32,\n", $("  p", $b, ": u32,\n",)* "}\n\n",
             "fn add_code(s: ptr<function, Planes>, code: u32, row: u32) {\n",
             $("  (*s).p", $b, " |= ((code >> ", $b, "u) & 1u) << row;\n",)*
             "}\n\n",
@@ -56,7 +56,7 @@ macro_rules! planes {
             $(
                 "  differs |= (*s).p", $b, " ^ bitcast<u32>(bitcast<i32>(code << (31u - ", $b, "u)) >> 31u);\n",
             )*
-            "  return ~differs;\n}\n",
+            "  return ~differs & (*s).are_known;\n}\n",
         )
     };
 }

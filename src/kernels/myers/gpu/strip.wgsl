@@ -11,7 +11,7 @@ struct Work {
   groups_x: u32,      // workgroups along x; those beyond are folded into y
   base: u32,          // of the first group of this dispatch in `patterns`
   stride: u32,        // words of a group
-  texts: u32,         // places of a row of `distances`
+  texts: u32,         // in this segment: places of a row of `distances`
   from_column: u32,   // columns of this dispatch, from a multiple of 32 on
   to_column: u32,     // a multiple of 32
   is_first: u32,      // whether there is no strip above
@@ -19,7 +19,7 @@ struct Work {
 }
 
 @group(0) @binding(0) var<storage, read> codes: array<u32>;
-@group(0) @binding(1) var<storage, read> starts: array<vec2<u32>>;   // of a block, in `codes` and in tiles of 32 columns
+@group(0) @binding(1) var<storage, read> starts: array<vec2<u32>>;   // of a block, in `codes` and `edges`
 @group(0) @binding(2) var<storage, read> lengths: array<u32>;
 @group(0) @binding(3) var<storage, read> places: array<u32>;         // of a text in a row of `distances`, or NOWHERE
 @group(1) @binding(0) var<storage, read> patterns: array<u32>;       // see group.wgsl
@@ -48,7 +48,8 @@ fn strip(
     return;
   }
   let start = starts[block].x + index;
-  let edge_start = starts[block].y * LANES + index;
+  let edge_start = starts[block].y + index;
+  let stride = stride_of(block, p.texts);
   let keep_at = block * (2u * WORDS * LANES) + index;
   var state = fresh();
   if (p.from_column > 0u) {
@@ -56,7 +57,7 @@ fn strip(
   }
   let end = min(length, p.to_column);
   for (var first = p.from_column; first < end; first += 32u) {
-    let edge_at = edge_start + (first / 32u) * LANES;
+    let edge_at = edge_start + (first / 32u) * stride;
     var above = vec2<u32>(0xffffffffu, 0u);
     if (p.is_first == 0u) {
       above = edges[edge_at];
@@ -66,7 +67,7 @@ fn strip(
     var packed = 0u;
     for (var k = 0u; k < columns; k++) {
       if (k % CODES == 0u) {
-        packed = codes[start + ((first + k) / CODES) * LANES];
+        packed = codes[start + ((first + k) / CODES) * stride];
       }
       let code = (packed >> ((k % CODES) * BITS)) & CODE;
       let edge = column(&state, table_row(base, code), Edge((above.x >> k) & 1u, (above.y >> k) & 1u));

@@ -20,19 +20,19 @@ pub(super) const PIECE: usize = 2 << 20;
 const MOST_GROUPS: usize = 65_535;
 
 /// Neighbouring texts in device memory.
-struct Segment {
-    texts: Range<usize>,
-    blocks: Blocks,
+pub(super) struct Segment {
+    pub(super) texts: Range<usize>,
+    pub(super) blocks: Blocks,
     /// Blocks, from the first on, whose texts one dispatch does not get through.
     long: usize,
-    codes: DeviceBuffer<u32>,
-    starts: DeviceBuffer<[u32; 2]>,
+    pub(super) codes: DeviceBuffer<u32>,
+    pub(super) starts: DeviceBuffer<[u32; 2]>,
     lengths: DeviceBuffer<u32>,
     places: DeviceBuffer<u32>,
 }
 
 impl Segment {
-    fn new(
+    pub(super) fn new(
         device: &Device,
         alphabet: &Alphabet,
         texts: &Texts,
@@ -66,7 +66,7 @@ impl Segment {
         Ok(segment)
     }
 
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.codes.bytes() + self.starts.bytes() + self.lengths.bytes() + self.places.bytes()
     }
 }
@@ -398,7 +398,7 @@ impl Call {
         let strip = if needs_strips { Some(device.pipeline(&strip_shader(alphabet.bits()))?) } else { None };
         for segment in segments {
             if let Some(strip) = &strip {
-                let edges: DeviceBuffer<[u32; 2]> = device.buffer("edges of strips", segment.blocks.tiles * LANES)?;
+                let edges: DeviceBuffer<[u32; 2]> = device.buffer("edges of strips", segment.blocks.edges)?;
                 let kept = if segment.long > 0 { segment.blocks.lengths.len() * 2 * STRIP_SHAPE.words } else { 0 };
                 let kept: DeviceBuffer<u32> = device.buffer("kept columns", kept)?;
                 call.strips.push(device.bind(strip, 2, &[edges.binding(), kept.binding()])?);

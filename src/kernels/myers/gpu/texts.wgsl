@@ -14,7 +14,7 @@ struct Work {
   groups_x: u32,      // workgroups along x; those beyond are folded into y
   base: u32,          // of the first group of this dispatch in `patterns`
   stride: u32,        // words of a group
-  texts: u32,         // places of a row of `distances`
+  texts: u32,         // in this segment: places of a row of `distances`
   from_column: u32,   // columns of this dispatch (strips only)
   to_column: u32,
   is_first: u32,      // whether there is no strip above (strips only)
@@ -22,7 +22,7 @@ struct Work {
 }
 
 @group(0) @binding(0) var<storage, read> codes: array<u32>;
-@group(0) @binding(1) var<storage, read> starts: array<vec2<u32>>;   // of a block, in `codes` and in tiles of 32 columns
+@group(0) @binding(1) var<storage, read> starts: array<vec2<u32>>;   // of a block, in `codes` and `edges`
 @group(0) @binding(2) var<storage, read> lengths: array<u32>;
 @group(0) @binding(3) var<storage, read> places: array<u32>;         // of a text in a row of `distances`, or NOWHERE
 @group(1) @binding(0) var<storage, read> patterns: array<u32>;       // see group.wgsl
@@ -50,17 +50,18 @@ fn texts(
     return;
   }
   let start = starts[block].x + index;
+  let stride = stride_of(block, p.texts);
   var state = fresh();
   let full = length / CODES;
   for (var at = 0u; at < full; at++) {
-    let packed = codes[start + at * LANES];
+    let packed = codes[start + at * stride];
     for (var k = 0u; k < CODES; k++) {
       column(&state, table_row(base, (packed >> (k * BITS)) & CODE), START);
     }
   }
   let left = length - full * CODES;
   if (left > 0u) {
-    let packed = codes[start + full * LANES];
+    let packed = codes[start + full * stride];
     for (var k = 0u; k < left; k++) {
       column(&state, table_row(base, (packed >> (k * BITS)) & CODE), START);
     }

@@ -6,13 +6,17 @@ const ABOVE_ALL = vec2<u32>(0xffffffffu, 0u);
 
 struct Column { vp: u32, vn: u32, }
 
-// The symbols of up to 32 rows, packed in words that lie `stride` apart.
-fn load_rows(at: u32, stride: u32, rows: u32) -> Planes {
+// 32 rows in `patterns`: a word that says which of them have a symbol that some text has, then their packed codes.
+override ROWS_WORDS: u32 = 1u + BITS;
+
+fn load_rows(at: u32, rows: u32) -> Planes {
   var planes: Planes;
+  if (rows == 0u) { return planes; }
+  planes.are_known = patterns[at];
   var packed = 0u;
   for (var row = 0u; row < rows; row++) {
     if (row % CODES == 0u) {
-      packed = patterns[at + (row / CODES) * stride];
+      packed = patterns[at + 1u + row / CODES];
     }
     add_code(&planes, (packed >> ((row % CODES) * BITS)) & CODE, row);
   }

@@ -10,6 +10,11 @@ override BITS: u32 = 8u;                                 // of a symbol's code: 
 override CODES: u32 = 32u / BITS;                        // in a word
 override CODE: u32 = 0xffffffffu >> (32u - BITS);
 
+// How far the words of a text lie apart: the last block has fewer than 64 texts.
+fn stride_of(block: u32, texts: u32) -> u32 {
+  return min(LANES, texts - block * LANES);
+}
+
 // What a row does from one column to the next, in bit 0: grows or shrinks by one.
 struct Edge { up: u32, down: u32, }
 
