@@ -120,17 +120,22 @@ fn edits(text: Text<'_>, percent: u64) -> u64 {
     ((text.len() as u64).saturating_mul(percent).saturating_add(50) / 100).max(1)
 }
 
-/// `count` different strings of a list in random order. `call` numbers independent samples of the same seed.
+/// `count` strings of a list in random order: different ones, and where there are fewer, all of them again and again, each
+/// time in another order. `call` numbers independent samples of the same seed.
 ///
 /// # Errors
-/// [`Error::Limit`] when the list is shorter.
+/// [`Error::Limit`] when the list is empty and strings are asked for.
 pub fn sample(texts: &Texts, count: usize, seed: u64, call: u64) -> Result<Texts, Error> {
-    if count > texts.len() {
-        let (requested, max) = (count as u64, texts.len() as u64);
-        return Err(Error::Limit { what: "strings of the list".into(), requested, max });
+    if texts.is_empty() && count > 0 {
+        return Err(Error::Limit { what: "strings of an empty list".into(), requested: count as u64, max: 0 });
     }
-    let mut order: Vec<usize> = (0..texts.len()).collect();
-    order.shuffle(&mut random(seed, Purpose::Sample(call), 0));
+    let mut random = random(seed, Purpose::Sample(call), 0);
+    let mut order: Vec<usize> = Vec::new();
+    while order.len() < count {
+        let start = order.len();
+        order.extend(0..texts.len());
+        order[start..].shuffle(&mut random);
+    }
     order.truncate(count);
     let narrow = matches!(texts.symbols(), Symbols::Narrow(_));
     let expected = order.iter().map(|&number| texts.length(number) as u64).sum();
@@ -318,13 +323,19 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_has_each_string_at_most_once() {
+    fn a_sample_has_no_string_twice_before_it_has_all_once() {
         let strings: Texts = (0..500_u32).map(|number| [number]).collect();
-        let sampled = symbols(&sample(&strings, 400, 5, 0).unwrap()).concat();
-        assert_eq!(sampled.iter().collect::<BTreeSet<_>>().len(), 400);
-        assert!(!sampled.is_sorted());
-        let message = sample(&strings, 501, 5, 0).unwrap_err().to_string();
-        assert_eq!(message, "strings of the list: 501 requested, at most 500 possible");
+        let sampled = symbols(&sample(&strings, 1_300, 5, 0).unwrap()).concat();
+        let (first, second, third) = (&sampled[..500], &sampled[500..1_000], &sampled[1_000..]);
+        for part in [first, second, third] {
+            assert_eq!(part.iter().collect::<BTreeSet<_>>().len(), part.len());
+            assert!(!part.is_sorted());
+        }
+        assert_ne!(first, second);
+        let empty = sample(&strings, 0, 5, 0).unwrap();
+        assert!(sample(&empty, 0, 5, 0).unwrap().is_empty());
+        let message = sample(&empty, 1, 5, 0).unwrap_err().to_string();
+        assert_eq!(message, "strings of an empty list: 1 requested, at most 0 possible");
     }
 
     #[test]
