@@ -14,7 +14,7 @@ use crate::units::{AxisValue, Context};
 use std::sync::Arc;
 
 /// Every kernel, in the order of what they need.
-pub static KERNELS: &[&dyn Kernel] = &[&cosine::Cosine, &spmm::Spmm];
+pub static KERNELS: &[&dyn Kernel] = &[&cosine::Cosine, &spmm::Spmm, &myers::Myers];
 
 /// A kernel by its id.
 ///

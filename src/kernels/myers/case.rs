@@ -5,6 +5,8 @@
 
 mod distances;
 mod inputs;
+#[cfg(feature = "gpu")]
+mod on_device;
 
 use crate::data::generate_texts;
 use crate::error::Error;
@@ -50,6 +52,9 @@ pub(super) const INPUT_SOURCES: &[(&str, &str)] = &[
     ("case/inputs.rs", include_str!("case/inputs.rs")),
 ];
 pub(super) const CPU_SOURCES: &[(&str, &str)] = &[("simd.rs", include_str!("simd.rs"))];
+#[cfg(feature = "gpu")]
+pub(super) const GPU_SOURCES: &[(&str, &str)] = super::gpu::SOURCES;
+#[cfg(not(feature = "gpu"))]
 pub(super) const GPU_SOURCES: &[(&str, &str)] = &[];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,12 +123,9 @@ impl<'a> Shape<'a> {
     }
 
     fn check(&self) -> Result<(), Error> {
-        if self.edits.is_some() {
-            if self.pattern_length != self.text_length {
-                let expected = format!("{}, as long as the text that is edited", self.text_length);
-                return Err(Error::argument("pattern_length", expected, self.pattern_length));
-            }
-            at_most("patterns that are edited texts", self.patterns, self.texts)?;
+        if self.edits.is_some() && self.pattern_length != self.text_length {
+            let expected = format!("{}, as long as the text that is edited", self.text_length);
+            return Err(Error::argument("pattern_length", expected, self.pattern_length));
         }
         #[cfg(feature = "cli")]
         if let Some(real) = inputs::real(self.strings) {
@@ -207,9 +209,19 @@ pub(super) fn check_cases() -> Vec<Case> {
         let other = AWKWARD[(5 * at + 3) % AWKWARD.len()];
         let cutoff = |form: usize| CUTOFFS[[0, 2, 4, 5, 6, 7][(at + form) % 6]];
         let mixed = at % 3 == 2;
-        add("one-to-many", strings(0), [135, 1], [length, other], "unrelated", cutoff(0), mixed);
-        add("pairs", strings(1), [133, 1], [length, length], EDITS[2 + at % 3], cutoff(1), mixed);
-        add("all-pairs", strings(2), [67, 9], [length, other], "unrelated", cutoff(3), !mixed);
+        let (long, longest) = (length.max(other) > 100, length > 200);
+        add(
+            "one-to-many",
+            strings(0),
+            [if long { 67 } else { 135 }, 1],
+            [length, other],
+            "unrelated",
+            cutoff(0),
+            mixed,
+        );
+        add("pairs", strings(1), [if longest { 67 } else { 133 }, 1], [length; 2], EDITS[2 + at % 3], cutoff(1), mixed);
+        let counts = if long { [35, 3] } else { [67, 9] };
+        add("all-pairs", strings(2), counts, [length, other], "unrelated", cutoff(3), !mixed);
     }
     add("pairs", "bytes", [70, 1], [40, 90], "unrelated", "no cutoff", true);
     add("pairs", "dna", [200, 1], [3, 3], "20% edits", "cutoff 1", true);

@@ -15,10 +15,8 @@
 //! distances*, Nordic J. Computing 10 (2003), section 4.
 
 mod batches;
-#[allow(dead_code, reason = "until the kernel is registered")]
 mod case;
 #[cfg(feature = "cli")]
-#[allow(dead_code, reason = "the kernel is not in the list yet")]
 mod command;
 #[cfg(feature = "gpu")]
 mod gpu;
@@ -36,7 +34,9 @@ mod tile;
 pub use gpu::{DevicePairs, DeviceTexts, all_pairs_on_device, is_for_the_cpu, pairs_on_device};
 pub use simd::{PreparedTexts, all_pairs, one_to_many, pairs};
 
+use super::{Axes, Case, Footprint, Kernel, Platform, Prepared};
 use crate::data::{Text, Texts};
+use crate::error::Error;
 
 /// Stands for every distance above the cutoff.
 pub const BEYOND: u32 = u32::MAX;
@@ -44,4 +44,72 @@ pub const BEYOND: u32 = u32::MAX;
 /// As the results have it: the distance, or [`BEYOND`] if it is above the cutoff.
 fn cut(distance: u32, cutoff: Option<u32>) -> u32 {
     if cutoff.is_some_and(|cutoff| distance > cutoff) { BEYOND } else { distance }
+}
+
+/// The registered kernel.
+pub struct Myers;
+
+impl Kernel for Myers {
+    fn id(&self) -> &'static str {
+        "myers"
+    }
+
+    fn title(&self) -> &'static str {
+        "Bit-parallel Myers"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Levenshtein distance: one to many, pairs, all pairs"
+    }
+
+    fn axes(&self) -> Axes {
+        case::AXES
+    }
+
+    fn distributions(&self) -> &'static [&'static str] {
+        case::DISTRIBUTIONS
+    }
+
+    fn footprint(&self, case: &Case) -> Result<Footprint, Error> {
+        case::footprint(case)
+    }
+
+    fn prepare(&self, case: &Case, platform: &Platform) -> Result<Box<dyn Prepared>, Error> {
+        case::prepare(case, platform)
+    }
+
+    fn protocol(&self) -> &'static str {
+        include_str!("../../../protocols/myers.toml")
+    }
+
+    fn check_cases(&self) -> Vec<Case> {
+        case::check_cases()
+    }
+
+    fn input_sources(&self) -> &'static [(&'static str, &'static str)] {
+        case::INPUT_SOURCES
+    }
+
+    fn gpu_sources(&self) -> &'static [(&'static str, &'static str)] {
+        case::GPU_SOURCES
+    }
+
+    fn cpu_sources(&self) -> &'static [(&'static str, &'static str)] {
+        case::CPU_SOURCES
+    }
+
+    #[cfg(feature = "gpu")]
+    fn shaders(&self) -> Vec<crate::device::Shader> {
+        gpu::shaders()
+    }
+
+    #[cfg(feature = "cli")]
+    fn command(&self) -> clap::Command {
+        command::command()
+    }
+
+    #[cfg(feature = "cli")]
+    fn run_command(&self, arguments: &clap::ArgMatches, io: &mut crate::cli::Io) -> anyhow::Result<()> {
+        command::run(arguments, io)
+    }
 }

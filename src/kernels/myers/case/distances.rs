@@ -2,6 +2,8 @@
 
 use super::super::{BEYOND, PreparedTexts, all_pairs, cut, one_to_many, pairs, reference};
 use super::Form;
+#[cfg(feature = "gpu")]
+use super::on_device::{OnDevice, Ran};
 use crate::data::{Buffer, Symbols, Text, Texts};
 use crate::error::Error;
 use crate::kernels::{Agreement, Mismatch, Platform, Prepared, Row, Variant, Work};
@@ -26,6 +28,8 @@ pub(super) struct Distances {
     patterns: Vec<Texts>,
     /// The texts as the CPU keeps them for one pattern after another.
     prepared: Option<PreparedTexts>,
+    #[cfg(feature = "gpu")]
+    gpu: Result<OnDevice, String>,
     distances: Buffer<u32>,
     /// What the distances are of.
     last: Option<(Variant, Row, usize)>,
@@ -65,11 +69,18 @@ impl Distances {
             Form::OneToMany => Some(PreparedTexts::new(&texts, platform)?),
             Form::Pairs | Form::AllPairs => None,
         };
+        #[cfg(feature = "gpu")]
+        let gpu = match &platform.device {
+            Some(device) => Ok(OnDevice::new(device, form, &texts, &patterns[0], cutoff)?),
+            None => Err("the platform has no device".into()),
+        };
         Ok(Self {
             form,
             cutoff,
             platform: platform.clone(),
             prepared,
+            #[cfg(feature = "gpu")]
+            gpu,
             distances: Buffer::zeroed(places)?,
             last: None,
             seed,
@@ -92,6 +103,15 @@ impl Distances {
                 all_pairs(patterns, 0..patterns.len(), texts, 0..texts.len(), cutoff, distances, &platform)
             }
         }
+    }
+
+    /// Bytes to the device for the texts and for a call, and bytes from the device for a call.
+    fn moved_bytes(&self) -> (u64, u64, u64) {
+        #[cfg(feature = "gpu")]
+        if let Ok(gpu) = &self.gpu {
+            return gpu.moved_bytes();
+        }
+        (bytes(&self.texts), bytes(&self.patterns[0]), self.distances_len() as u64 * 4)
     }
 
     /// The strings whose distance is at a place.
@@ -124,7 +144,7 @@ impl Distances {
         let texts = || 0..self.texts.len();
         let special = [texts().max_by_key(by_length), texts().min_by_key(by_length), Some(0), places.checked_sub(1)];
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed.wrapping_add(input as u64));
-        let drawn = (0..SAMPLED_PAIRS.0).map(|_| random.random_range(0..places as u64) as usize);
+        let drawn = (0..SAMPLED_PAIRS.0).map(|_| random.random_range(0..places));
         let mut left = REFERENCE_CELLS;
         let mut sampled = Vec::new();
         for place in special.into_iter().flatten().chain(drawn) {
@@ -239,9 +259,21 @@ impl Distances {
 
 impl Prepared for Distances {
     fn variants(&self) -> Vec<Variant> {
-        let mut threads = vec![self.platform.threads, 1];
-        threads.dedup();
-        threads.into_iter().map(|threads| Variant::Simd { threads }).collect()
+        let mut variants = vec![Variant::Simd { threads: self.platform.threads }, Variant::Simd { threads: 1 }];
+        variants.dedup();
+        #[cfg(feature = "gpu")]
+        if self.gpu.is_ok() {
+            variants.push(Variant::Gpu);
+        }
+        variants
+    }
+
+    fn no_gpu(&self) -> Option<String> {
+        #[cfg(feature = "gpu")]
+        if let Err(why) = &self.gpu {
+            return Some(why.clone());
+        }
+        None
     }
 
     fn has_row(&self, variant: Variant, row: Row) -> bool {
@@ -261,6 +293,19 @@ impl Prepared for Distances {
                 self.distances = distances;
                 computed?;
             }
+            #[cfg(feature = "gpu")]
+            (Variant::Gpu, row) => {
+                let gpu = match &mut self.gpu {
+                    Ok(gpu) => gpu,
+                    Err(why) => {
+                        return Err(Error::argument("variant", "one that this platform has", format!("gpu: {why}")));
+                    }
+                };
+                let ran = gpu.run(row, &self.texts, &self.patterns[input], self.cutoff, &mut self.distances)?;
+                if let Ran::Part(time) = ran {
+                    return Ok(time);
+                }
+            }
             _ => return Err(Error::argument("row", "one that this variant has", row.name())),
         }
         self.last = Some((variant, row, input));
@@ -268,7 +313,7 @@ impl Prepared for Distances {
     }
 
     fn work(&self, row: Row) -> Work {
-        let (texts_up, call_up, down) = (bytes(&self.texts), bytes(&self.patterns[0]), self.distances_len() as u64 * 4);
+        let (texts_up, call_up, down) = self.moved_bytes();
         let up = call_up + if row == Row::OneShot { texts_up } else { 0 };
         Work {
             bytes_up: if matches!(row, Row::KernelOnly | Row::Download | Row::Floor) { 0 } else { up },
@@ -363,7 +408,9 @@ mod tests {
         let text = |number: usize| {
             let length =
                 [(7, 149), (11, 151)].iter().find(|special| special.0 == number).map_or(150, |special| special.1);
-            (0..length).map(|place| char::from(b'a' + ((place * place + number * place) % 7) as u8)).collect::<String>()
+            (0..length)
+                .map(|place| ['a', 'b', 'c', 'd', 'e', 'f', 'g'][(place * place + number * place) % 7])
+                .collect::<String>()
         };
         let strings: Vec<_> = (0..1_500).map(text).collect();
         let strings: Vec<_> = strings.iter().map(String::as_str).collect();
