@@ -51,7 +51,17 @@ pub(super) const INPUT_SOURCES: &[(&str, &str)] = &[
     ("generate_texts.rs", include_str!("../../data/generate_texts.rs")),
     ("case/inputs.rs", include_str!("case/inputs.rs")),
 ];
-pub(super) const CPU_SOURCES: &[(&str, &str)] = &[("simd.rs", include_str!("simd.rs"))];
+pub(super) const CPU_SOURCES: &[(&str, &str)] = &[
+    ("batches.rs", include_str!("batches.rs")),
+    ("lanes.rs", include_str!("lanes.rs")),
+    ("many_patterns.rs", include_str!("many_patterns.rs")),
+    ("one_pattern.rs", include_str!("one_pattern.rs")),
+    ("pairs.rs", include_str!("pairs.rs")),
+    ("simd.rs", include_str!("simd.rs")),
+    ("tile.rs", include_str!("tile.rs")),
+    ("../parallel.rs", include_str!("../parallel.rs")),
+    ("../../simd/blocks.rs", include_str!("../../simd/blocks.rs")),
+];
 #[cfg(feature = "gpu")]
 pub(super) const GPU_SOURCES: &[(&str, &str)] = super::gpu::SOURCES;
 #[cfg(not(feature = "gpu"))]
