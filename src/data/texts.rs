@@ -2,6 +2,7 @@
 
 use super::ByteStrings;
 use crate::error::Error;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The symbols of all strings, one after the other. Two symbols are the same if their numbers are.
@@ -123,6 +124,14 @@ impl Texts {
     /// The symbols of all strings.
     pub fn symbols(&self) -> &Symbols {
         &self.symbols
+    }
+
+    /// The symbols of all strings as wide ones.
+    pub fn wide_symbols(&self) -> Cow<'_, [u32]> {
+        match &self.symbols {
+            Symbols::Narrow(symbols) => symbols.iter().map(|&symbol| symbol.into()).collect(),
+            Symbols::Wide(symbols) => Cow::Borrowed(symbols),
+        }
     }
 
     /// Where each string begins among the symbols, and where the last one ends.

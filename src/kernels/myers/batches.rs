@@ -1,7 +1,7 @@
 //! Pairs in batches: which of them are compared side by side, and how often.
 
 use super::lanes::Word;
-use super::pairs::{Bits, Pair, Scratch, of_one_word, of_words};
+use super::pairs::{Bits, Pair, Scratch, Symbol, of_one_word, of_words};
 use super::{BEYOND, cut};
 use crate::simd::Level;
 
@@ -10,72 +10,85 @@ const CLASSES: usize = 5;
 /// Texts from here on are sorted apart.
 const SHORT: usize = 128;
 
-/// The distances of some pairs, in their order.
-pub(super) fn distances(
+/// The class of each length of a pattern.
+const CLASS: [u8; 65] = {
+    let mut classes = [0; 65];
+    let mut length = 0;
+    while length <= 64 {
+        classes[length] = match length {
+            0..=8 => 0,
+            9..=16 => 1,
+            17..=32 => 2,
+            _ => 3,
+        };
+        length += 1;
+    }
+    classes
+};
+
+/// The distances of some pairs, as many as there are places.
+pub(super) fn distances<'t, T: Symbol>(
     level: Level,
-    pairs: &[Pair<'_>],
+    pair: impl Fn(usize) -> Pair<'t, T>,
     bits: &Bits,
     cutoff: Option<u32>,
     scratch: &mut Scratch,
     distances: &mut [u32],
 ) {
-    let key = |pair: &Pair<'_>| {
-        let class = match pair.pattern.len() {
-            0..=8 => 0,
-            9..=16 => 1,
-            17..=32 => 2,
-            33..=64 => 3,
-            _ => 4,
-        };
-        class * SHORT + pair.text.len().min(SHORT - 1)
-    };
+    // Counted and put in order by class and length of the text.
+    let mut keys = vec![0_u16; distances.len()];
     let mut starts = [0_u32; CLASSES * SHORT + 1];
-    pairs.iter().for_each(|pair| starts[key(pair) + 1] += 1);
+    for (index, key) in keys.iter_mut().enumerate() {
+        let pair = pair(index);
+        let class = CLASS.get(pair.pattern.length).map_or(CLASSES - 1, |&class| class.into());
+        let place = class * SHORT + pair.text.length.min(SHORT - 1);
+        #[expect(clippy::cast_possible_truncation, reason = "at most 5 times 128")]
+        (*key = place as u16);
+        starts[place + 1] += 1;
+    }
     (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
     let ends = starts;
-    let mut order = vec![0_u32; pairs.len()];
-    for (pair, number) in pairs.iter().zip(0..) {
-        let place = &mut starts[key(pair)];
+    let mut order = vec![0_u32; distances.len()];
+    for (&key, number) in keys.iter().zip(0..) {
+        let place = &mut starts[usize::from(key)];
         order[*place as usize] = number;
         *place += 1;
     }
     for class in 0..CLASSES {
+        let pair = &pair;
         let (start, end) = (ends[class * SHORT] as usize, ends[(class + 1) * SHORT] as usize);
         let long = ends[(class + 1) * SHORT - 1] as usize;
-        order[long..end].sort_by_key(|&index| pairs[index as usize].text.len());
-        let batches = Batches { level, pairs, members: &order[start..end], bits, cutoff };
+        order[long..end].sort_by_key(|&index| pair(index as usize).text.length);
+        let batches =
+            Batches { level, pair: |index: u32| pair(index as usize), members: &order[start..end], bits, cutoff };
         match class {
-            0 => batches.of_one_word::<u8>(scratch, distances),
-            1 => batches.of_one_word::<u16>(scratch, distances),
-            2 => batches.of_one_word::<u32>(scratch, distances),
-            3 => batches.of_one_word::<u64>(scratch, distances),
+            0 => batches.of_one_word::<u8>(distances),
+            1 => batches.of_one_word::<u16>(distances),
+            2 => batches.of_one_word::<u32>(distances),
+            3 => batches.of_one_word::<u64>(distances),
             _ => batches.of_words(scratch, distances),
         }
     }
 }
 
 /// Pairs of one class, by the lengths of their texts.
-struct Batches<'a, 'b> {
+struct Batches<'a, P> {
     level: Level,
-    pairs: &'a [Pair<'b>],
+    pair: P,
     members: &'a [u32],
     bits: &'a Bits,
     cutoff: Option<u32>,
 }
 
-impl<'b> Batches<'_, 'b> {
-    fn pair(&self, index: u32) -> Pair<'b> {
-        self.pairs[index as usize]
-    }
-
-    fn of_one_word<W: Word>(&self, scratch: &mut Scratch, distances: &mut [u32]) {
+impl<'t, T: Symbol, P: Fn(u32) -> Pair<'t, T>> Batches<'_, P> {
+    fn of_one_word<W: Word>(&self, distances: &mut [u32]) {
         let mut found = [0; 64];
         let mut batch = Vec::with_capacity(64);
         for members in self.members.chunks(self.level.bytes() / size_of::<W>()) {
             batch.clear();
-            batch.extend(members.iter().map(|&index| self.pair(index)));
+            batch.extend(members.iter().map(|&index| (self.pair)(index)));
             let found = &mut found[..members.len()];
-            of_one_word::<W>(self.level, &batch, self.bits, scratch, found);
+            of_one_word::<W, T>(self.level, &batch, self.bits, found);
             for (&index, &found) in members.iter().zip(&*found) {
                 distances[index as usize] = cut(found, self.cutoff);
             }
@@ -94,7 +107,7 @@ impl<'b> Batches<'_, 'b> {
         let mut again: Vec<(usize, u32)> = Vec::new();
         for members in self.members.chunks(at_once) {
             batch.clear();
-            batch.extend(members.iter().map(|&index| self.pair(index)));
+            batch.extend(members.iter().map(|&index| (self.pair)(index)));
             let band = batch.iter().map(Pair::difference).max().unwrap_or(0) + NARROW;
             let found = &mut found[..members.len()];
             of_words(self.level, &batch, self.bits, band, scratch, found);
@@ -110,11 +123,11 @@ impl<'b> Batches<'_, 'b> {
                 }
             }
         }
-        again.sort_by_key(|&(band, index)| (band.ilog2(), self.pair(index).text.len()));
+        again.sort_by_key(|&(band, index)| (band.ilog2(), (self.pair)(index).text.length));
         for members in again.chunks_mut(at_once) {
-            members.sort_by_key(|&(_, index)| self.pair(index).text.len());
+            members.sort_by_key(|&(_, index)| (self.pair)(index).text.length);
             batch.clear();
-            batch.extend(members.iter().map(|&(_, index)| self.pair(index)));
+            batch.extend(members.iter().map(|&(_, index)| (self.pair)(index)));
             let band = members.iter().map(|&(band, _)| band).max().unwrap_or(0);
             let found = &mut found[..members.len()];
             of_words(self.level, &batch, self.bits, band, scratch, found);

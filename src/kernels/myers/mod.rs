@@ -46,6 +46,11 @@ fn cut(distance: u32, cutoff: Option<u32>) -> u32 {
     if cutoff.is_some_and(|cutoff| distance > cutoff) { BEYOND } else { distance }
 }
 
+/// A length of a text, which [`Texts`] lets be no longer.
+fn length(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
 /// The registered kernel.
 pub struct Myers;
 

@@ -1,7 +1,7 @@
 //! Pairs: each lane has a pattern and a text of its own.
 //!
-//! Symbols are compared bit by bit. `planes` of a string hold one bit of each symbol; a pattern's places that hold the
-//! text's symbol are those where no plane differs:
+//! Symbols are compared bit by bit. The planes of a string hold one bit of each symbol; the places of a pattern that hold
+//! the text's symbol are those where no plane differs:
 //!
 //! ```text
 //! equal = ~((pattern0 ^ text0) | (pattern1 ^ text1) | ..)      textb: all bits are bit b of the symbol
@@ -11,7 +11,7 @@
 //! they stand in ASCII, without renaming anything.
 
 use super::lanes::{Carry, Column, Word};
-use crate::data::{Symbols, Text, Texts};
+use crate::data::{Symbols, Texts};
 use crate::simd::{Level, Simd, SimdBase, SimdMask, simd};
 
 /// The most bits that a symbol has.
@@ -23,53 +23,50 @@ pub(super) struct Bits(Vec<u32>);
 
 impl Bits {
     /// Those that differ among the symbols of some texts, or, for more work, the fewest of them that a greedy choice finds.
-    pub(super) fn of<'a>(texts: impl IntoIterator<Item = &'a Texts> + Clone, fewest: bool) -> Self {
-        if !fewest {
-            let (mut all, mut any) = (u32::MAX, 0);
-            for texts in texts {
-                let (of_all, of_any) = match texts.symbols() {
-                    Symbols::Narrow(symbols) => {
-                        let (all, any) =
-                            symbols.iter().fold((u8::MAX, 0), |(all, any), &symbol| (all & symbol, any | symbol));
-                        (u32::from(all), u32::from(any))
-                    }
-                    Symbols::Wide(symbols) => {
-                        symbols.iter().fold((u32::MAX, 0), |(all, any), symbol| (all & symbol, any | symbol))
-                    }
-                };
-                if texts.total() > 0 {
-                    (all, any) = (all & of_all, any | of_any);
+    pub(super) fn of(texts: &[&Texts], fewest: bool) -> Self {
+        let (mut all, mut any) = (u32::MAX, 0);
+        for texts in texts.iter().filter(|texts| texts.total() > 0) {
+            let (of_all, of_any) = match texts.symbols() {
+                Symbols::Narrow(symbols) => {
+                    let both = symbols.iter().fold((u8::MAX, 0), |(all, any), &symbol| (all & symbol, any | symbol));
+                    (both.0.into(), both.1.into())
                 }
-            }
-            return Self((0..32).filter(|bit| (any & !all) >> bit & 1 == 1).collect());
+                Symbols::Wide(symbols) => {
+                    symbols.iter().fold((u32::MAX, 0), |(all, any), &symbol| (all & symbol, any | symbol))
+                }
+            };
+            (all, any) = (all & of_all, any | of_any);
         }
+        let mut mask = any & !all;
+        if fewest {
+            mask = Self::fewest(texts, mask);
+        }
+        Self((0..32).filter(|bit| mask >> bit & 1 == 1).collect())
+    }
+
+    /// Leaves out one bit after the other, from the highest on, as long as no two symbols become the same.
+    fn fewest(texts: &[&Texts], mut mask: u32) -> u32 {
         let mut seen = vec![false; 256];
-        let mut wide = std::collections::HashSet::new();
+        let mut symbols = std::collections::HashSet::new();
         for texts in texts {
             match texts.symbols() {
                 Symbols::Narrow(symbols) => symbols.iter().for_each(|&symbol| seen[usize::from(symbol)] = true),
-                Symbols::Wide(symbols) => wide.extend(symbols.iter().copied()),
+                Symbols::Wide(wide) => symbols.extend(wide.iter().copied()),
             }
         }
-        wide.extend((0_u32..).zip(seen).filter(|(_, seen)| *seen).map(|(symbol, _)| symbol));
-        let symbols: Vec<u32> = wide.into_iter().collect();
-        let (all, any) = symbols.iter().fold((u32::MAX, 0), |(all, any), symbol| (all & symbol, any | symbol));
-        let mut mask = any & !all;
-        let mut projected = Vec::with_capacity(symbols.len());
-        for bit in (0..32).rev() {
+        symbols.extend((0_u32..).zip(seen).filter(|(_, seen)| *seen).map(|(symbol, _)| symbol));
+        let mut left = Vec::with_capacity(symbols.len());
+        for bit in (0..32).rev().filter(|bit| mask >> bit & 1 == 1).collect::<Vec<_>>() {
             let fewer = mask & !(1 << bit);
-            if fewer == mask {
-                continue;
-            }
-            projected.clear();
-            projected.extend(symbols.iter().map(|symbol| symbol & fewer));
-            projected.sort_unstable();
-            projected.dedup();
-            if projected.len() == symbols.len() {
+            left.clear();
+            left.extend(symbols.iter().map(|symbol| symbol & fewer));
+            left.sort_unstable();
+            left.dedup();
+            if left.len() == symbols.len() {
                 mask = fewer;
             }
         }
-        Self((0..32).filter(|bit| mask >> bit & 1 == 1).collect())
+        mask
     }
 
     fn count(&self) -> usize {
@@ -83,87 +80,61 @@ impl Bits {
     }
 }
 
-/// A pair to be compared: the shorter one is the pattern.
+/// A symbol as it is stored: `u8` or `u32`.
+pub(super) trait Symbol: bytemuck::Pod {
+    /// Bits of a symbol that are told apart in code of their own: a few, or [`MOST_BITS`].
+    const IS_NARROW: bool;
+
+    /// Planes of one block of symbols of some strings, from symbol `from` on: for each bit, a word of each lane. Past the
+    /// end of a string is anything.
+    fn planes<'t, S: Simd, W: Word>(
+        simd: S,
+        strings: impl Iterator<Item = String<'t, Self>>,
+        from: usize,
+        bits: &[u32],
+        planes: &mut [W],
+    );
+}
+
+/// A string among others: all symbols from its first one on, and how many of them are its own.
 #[derive(Clone, Copy)]
-pub(super) struct Pair<'a> {
-    pub(super) pattern: Text<'a>,
-    pub(super) text: Text<'a>,
+pub(super) struct String<'t, T> {
+    pub(super) symbols: &'t [T],
+    pub(super) length: usize,
 }
 
-impl<'a> Pair<'a> {
-    pub(super) fn new(a: Text<'a>, b: Text<'a>) -> Self {
-        if a.len() <= b.len() { Self { pattern: a, text: b } } else { Self { pattern: b, text: a } }
-    }
-
-    /// Of the lengths.
-    pub(super) fn difference(&self) -> usize {
-        self.text.len() - self.pattern.len()
-    }
-
-    /// Whether a result of a band of this half-width is the distance: a path that leaves the band goes `band` + 1 diagonals
-    /// away and comes back to the last cell, each by one edit at least.
-    pub(super) fn is_decided(&self, band: usize, found: u32) -> bool {
-        band >= self.text.len() || found as usize + self.difference() <= 2 * band + 1
-    }
-
-    /// The band that decides whether the distance is at most this.
-    pub(super) fn band(&self, distance: u32) -> usize {
-        (distance as usize + self.difference()).div_ceil(2)
-    }
-}
-
-/// Memory that a thread keeps from batch to batch.
-#[derive(Default)]
-pub(super) struct Scratch {
-    narrow: Vec<u8>,
-    wide: Vec<u32>,
-    /// Planes of the patterns: for each block of symbols, for each bit, a word of each lane.
-    patterns: Vec<u64>,
-    /// Vertical differences of each word of each lane: what increased, what decreased.
-    columns: Vec<u64>,
-}
-
-impl Scratch {
-    fn make_room(&mut self, symbols: usize) {
-        if self.narrow.len() < symbols {
-            self.narrow.resize(symbols, 0);
-            self.wide.resize(64, 0);
+impl<T: Symbol> String<'_, T> {
+    /// Symbols from `from` on, as far as there are any.
+    #[inline(always)]
+    fn copy(&self, from: usize, into: &mut [T]) {
+        let symbols = self.symbols.get(from..).unwrap_or_default();
+        match symbols.get(..into.len()) {
+            // In small pieces, which need no call.
+            Some(symbols) => {
+                for (into, symbols) in into.as_chunks_mut::<8>().0.iter_mut().zip(symbols.as_chunks::<8>().0) {
+                    *into = *symbols;
+                }
+            }
+            None => into[..symbols.len()].copy_from_slice(symbols),
         }
     }
 }
 
-/// Where symbols are staged, side by side.
-struct Stage<'s> {
-    narrow: &'s mut Vec<u8>,
-    wide: &'s mut Vec<u32>,
-}
+impl Symbol for u8 {
+    const IS_NARROW: bool = true;
 
-impl Stage<'_> {
-    /// Planes of one block of symbols of some strings, from symbol `from` on: for each bit, a word of each lane. Past the
-    /// end of a string is anything.
     #[inline(always)]
     fn planes<'t, S: Simd, W: Word>(
-        &mut self,
         simd: S,
-        strings: impl Iterator<Item = Text<'t>>,
-        is_wide: bool,
+        strings: impl Iterator<Item = String<'t, Self>>,
         from: usize,
         bits: &[u32],
         planes: &mut [W],
     ) {
-        let lanes = W::Native::<S>::LEN;
-        if is_wide {
-            return self.wide_planes(simd, strings, from, bits, planes);
-        }
-        let staged = &mut self.narrow[..lanes * W::BITS];
+        let mut staged = [0; 64 * 8];
+        let staged = &mut staged[..S::u8s::LEN * 8];
         for (into, string) in staged.chunks_exact_mut(W::BITS).zip(strings) {
-            if let Text::Narrow(symbols) = string {
-                let symbols = symbols.get(from..).unwrap_or_default();
-                match symbols.get(..W::BITS) {
-                    Some(symbols) => into.copy_from_slice(symbols),
-                    None => into[..symbols.len()].copy_from_slice(symbols),
-                }
-            }
+            string.copy(from, into);
         }
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(planes);
         let of_bit = bytes.len() / bits.len();
@@ -176,29 +147,24 @@ impl Stage<'_> {
             }
         }
     }
+}
+
+impl Symbol for u32 {
+    const IS_NARROW: bool = false;
 
     #[inline(always)]
-    fn wide_planes<'t, S: Simd, W: Word>(
-        &mut self,
+    fn planes<'t, S: Simd, W: Word>(
         simd: S,
-        strings: impl Iterator<Item = Text<'t>>,
+        strings: impl Iterator<Item = String<'t, Self>>,
         from: usize,
         bits: &[u32],
         planes: &mut [W],
     ) {
         let lanes = W::Native::<S>::LEN;
-        let staged = &mut self.wide[..W::BITS.max(S::u32s::LEN)];
+        let mut staged = [0; 64];
+        let staged = &mut staged[..W::BITS.max(S::u32s::LEN)];
         for (lane, string) in strings.enumerate() {
-            let length = string.len().saturating_sub(from).min(W::BITS);
-            match string {
-                Text::Narrow(symbols) => {
-                    staged
-                        .iter_mut()
-                        .zip(&symbols[from.min(symbols.len())..][..length])
-                        .for_each(|(to, &s)| *to = s.into());
-                }
-                Text::Wide(symbols) => staged[..length].copy_from_slice(&symbols[from.min(symbols.len())..][..length]),
-            }
+            string.copy(from, staged);
             for (plane, bit) in bits.iter().enumerate() {
                 let mut word = 0_u64;
                 for (at, symbols) in staged.chunks_exact(S::u32s::LEN).enumerate() {
@@ -212,57 +178,94 @@ impl Stage<'_> {
     }
 }
 
+/// A pair to be compared: the shorter one is the pattern.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<'t, T> {
+    pub(super) pattern: String<'t, T>,
+    pub(super) text: String<'t, T>,
+}
+
+impl<'t, T> Pair<'t, T> {
+    #[inline(always)]
+    pub(super) fn new(a: String<'t, T>, b: String<'t, T>) -> Self {
+        if a.length <= b.length { Self { pattern: a, text: b } } else { Self { pattern: b, text: a } }
+    }
+
+    /// Of the lengths.
+    pub(super) fn difference(&self) -> usize {
+        self.text.length - self.pattern.length
+    }
+
+    /// Whether a result of a band of this half-width is the distance: a path that leaves the band goes `band` + 1 diagonals
+    /// away and comes back to the last cell, each by one edit at least.
+    pub(super) fn is_decided(&self, band: usize, found: u32) -> bool {
+        band >= self.text.length || found as usize + self.difference() <= 2 * band + 1
+    }
+
+    /// The band that decides whether the distance is at most this.
+    pub(super) fn band(&self, distance: u32) -> usize {
+        (distance as usize + self.difference()).div_ceil(2)
+    }
+}
+
+/// Memory that a thread keeps from batch to batch.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// Planes of the patterns: for each block of symbols, for each bit, a word of each lane.
+    patterns: Vec<u64>,
+    /// Vertical differences of each word of each lane: what increased, what decreased.
+    columns: Vec<u64>,
+}
+
 /// The distances of a batch of pairs, in order of the lengths of their texts, whose patterns fit into a word of `W`.
-pub(super) fn of_one_word<W: Word>(
-    level: Level,
-    pairs: &[Pair<'_>],
-    bits: &Bits,
-    scratch: &mut Scratch,
-    distances: &mut [u32],
-) {
+pub(super) fn of_one_word<W: Word, T: Symbol>(level: Level, pairs: &[Pair<'_, T>], bits: &Bits, distances: &mut [u32]) {
     match bits.count() {
-        0..=2 => crate::dispatch!(level, simd => one_word::<_, W, 2>(simd, pairs, bits, scratch, distances)),
-        3..=5 => crate::dispatch!(level, simd => one_word::<_, W, 5>(simd, pairs, bits, scratch, distances)),
-        6..=8 => crate::dispatch!(level, simd => one_word::<_, W, 8>(simd, pairs, bits, scratch, distances)),
-        _ => crate::dispatch!(level, simd => one_word::<_, W, MOST_BITS>(simd, pairs, bits, scratch, distances)),
+        0..=2 if T::IS_NARROW => crate::dispatch!(level, simd => one_word::<_, W, T, 2>(simd, pairs, bits, distances)),
+        0..=5 if T::IS_NARROW => crate::dispatch!(level, simd => one_word::<_, W, T, 5>(simd, pairs, bits, distances)),
+        0..=8 => crate::dispatch!(level, simd => one_word::<_, W, T, 8>(simd, pairs, bits, distances)),
+        _ => crate::dispatch!(level, simd => one_word::<_, W, T, MOST_BITS>(simd, pairs, bits, distances)),
     }
 }
 
 #[simd]
-fn one_word<S: Simd, W: Word, const BITS: usize>(
+fn one_word<S: Simd, W: Word, T: Symbol, const BITS: usize>(
     simd: S,
-    pairs: &[Pair<'_>],
+    pairs: &[Pair<'_, T>],
     bits: &Bits,
-    scratch: &mut Scratch,
     distances: &mut [u32],
 ) {
     let lanes = W::Native::<S>::LEN;
     let zero = W::Native::<S>::splat(simd, W::default());
+    let used = bits.count().clamp(1, BITS);
     let bits: [u32; BITS] = bits.padded();
-    let is_wide = pairs.iter().any(|pair| matches!((pair.pattern, pair.text), (Text::Wide(_), _) | (_, Text::Wide(_))));
-    scratch.make_room(lanes * W::BITS);
-    let mut stage = Stage { narrow: &mut scratch.narrow, wide: &mut scratch.wide };
-    let mut planes = [W::default(); MOST_BITS * 64];
-    let planes = &mut planes[..BITS * lanes];
-    let load = |planes: &[W]| -> [W::Native<S>; BITS] {
-        std::array::from_fn(|plane| W::Native::<S>::from_slice(simd, &planes[plane * lanes..][..lanes]))
-    };
-    stage.planes(simd, pairs.iter().map(|pair| pair.pattern), is_wide, 0, &bits, planes);
-    let patterns = load(planes);
-    let mask =
-        W::Native::<S>::from_fn(simd, |lane| pairs.get(lane).map_or(W::default(), |pair| W::ones(pair.pattern.len())));
-    let (shortest, longest) = (pairs[0].text.len(), pairs[pairs.len() - 1].text.len());
+    let bits = if BITS == MOST_BITS { &bits[..used] } else { &bits[..] };
+    let mut words = [W::default(); MOST_BITS * 64];
+    let words = &mut words[..bits.len() * lanes];
+    let (mut patterns, mut texts) = ([zero; BITS], [zero; BITS]);
+    T::planes(simd, pairs.iter().map(|pair| pair.pattern), 0, bits, words);
+    for (plane, words) in patterns.iter_mut().zip(words.chunks_exact(lanes)) {
+        *plane = W::Native::<S>::from_slice(simd, words);
+    }
+    let (mut masks, mut numbers) = ([W::default(); 64], [W::default(); 64]);
+    masks.iter_mut().zip(pairs).for_each(|(mask, pair)| *mask = W::ones(pair.pattern.length));
+    numbers.iter_mut().zip(0..).for_each(|(number, lane)| *number = W::low(lane));
+    let mask = W::Native::<S>::from_slice(simd, &masks[..lanes]);
+    let numbers = W::Native::<S>::from_slice(simd, &numbers[..lanes]);
+    let (shortest, longest) = (pairs[0].text.length, pairs[pairs.len() - 1].text.length);
     let mut ended = 0;
     let mut column = Column::first(simd);
     for from in (0..longest).step_by(W::BITS) {
-        stage.planes(simd, pairs.iter().map(|pair| pair.text), is_wide, from, &bits, planes);
-        let texts = load(planes);
+        T::planes(simd, pairs.iter().map(|pair| pair.text), from, bits, words);
+        for (plane, words) in texts.iter_mut().zip(words.chunks_exact(lanes)) {
+            *plane = W::Native::<S>::from_slice(simd, words);
+        }
         let mut bit = W::Native::<S>::splat(simd, W::bit(0));
         for position in from..longest.min(from + W::BITS) {
             let mut different = zero;
-            for plane in 0..BITS {
-                let set = (texts[plane] & bit).simd_ne(zero);
-                different |= W::choose::<S>(set, !patterns[plane], patterns[plane]);
+            let planes = if BITS == MOST_BITS { used } else { BITS };
+            for (pattern, text) in patterns[..planes].iter().zip(&texts) {
+                let set = (*text & bit).simd_ne(zero);
+                different |= W::choose::<S>(set, !*pattern, *pattern);
             }
             bit = bit + bit;
             let next = column.next(!different);
@@ -270,15 +273,19 @@ fn one_word<S: Simd, W: Word, const BITS: usize>(
                 column = next;
                 continue;
             }
-            while pairs[ended].text.len() <= position {
+            while pairs[ended].text.length <= position {
                 ended += 1;
             }
-            column = next.where_set(W::alive(simd, ended), column);
+            let alive = numbers.simd_ge(W::Native::<S>::splat(simd, W::low(ended as u64)));
+            column = Column {
+                increased: W::choose::<S>(alive, next.increased, column.increased),
+                decreased: W::choose::<S>(alive, next.decreased, column.decreased),
+            };
         }
     }
     let sums = column.sum(mask);
     for ((distance, pair), sum) in distances.iter_mut().zip(pairs).zip(sums.as_slice()) {
-        *distance = length(pair.text).wrapping_add_signed(sum.signed());
+        *distance = super::length(pair.text.length).wrapping_add_signed(sum.signed());
     }
 }
 
@@ -286,27 +293,31 @@ fn one_word<S: Simd, W: Word, const BITS: usize>(
 ///
 /// Only cells within `band` of the diagonal are computed, word by word (Ukkonen, *Algorithms for approximate string
 /// matching*, Information and Control 64, 1985). Cells outside count as if each step led one further away, so what is
-/// found is never less than the distance; and where it is at most the band, it is the distance, whose path cannot leave it.
-pub(super) fn of_words(
+/// found is never less than the distance; [`Pair::is_decided`] says when it is the distance.
+pub(super) fn of_words<T: Symbol>(
     level: Level,
-    pairs: &[Pair<'_>],
+    pairs: &[Pair<'_, T>],
     bits: &Bits,
     band: usize,
     scratch: &mut Scratch,
     distances: &mut [u32],
 ) {
     match bits.count() {
-        0..=2 => crate::dispatch!(level, simd => words::<_, 2>(simd, pairs, bits, band, scratch, distances)),
-        3..=5 => crate::dispatch!(level, simd => words::<_, 5>(simd, pairs, bits, band, scratch, distances)),
-        6..=8 => crate::dispatch!(level, simd => words::<_, 8>(simd, pairs, bits, band, scratch, distances)),
-        _ => crate::dispatch!(level, simd => words::<_, MOST_BITS>(simd, pairs, bits, band, scratch, distances)),
+        0..=2 if T::IS_NARROW => {
+            crate::dispatch!(level, simd => words::<_, T, 2>(simd, pairs, bits, band, scratch, distances));
+        }
+        0..=5 if T::IS_NARROW => {
+            crate::dispatch!(level, simd => words::<_, T, 5>(simd, pairs, bits, band, scratch, distances));
+        }
+        0..=8 => crate::dispatch!(level, simd => words::<_, T, 8>(simd, pairs, bits, band, scratch, distances)),
+        _ => crate::dispatch!(level, simd => words::<_, T, MOST_BITS>(simd, pairs, bits, band, scratch, distances)),
     }
 }
 
 #[simd]
-fn words<S: Simd, const BITS: usize>(
+fn words<S: Simd, T: Symbol, const BITS: usize>(
     simd: S,
-    pairs: &[Pair<'_>],
+    pairs: &[Pair<'_, T>],
     bits: &Bits,
     band: usize,
     scratch: &mut Scratch,
@@ -315,52 +326,52 @@ fn words<S: Simd, const BITS: usize>(
     const WORD: usize = u64::BITS as usize;
     let lanes = S::u64s::LEN;
     let (zero, one) = (S::u64s::splat(simd, 0), S::u64s::splat(simd, 1));
+    let used = bits.count().clamp(1, BITS);
     let bits: [u32; BITS] = bits.padded();
-    let is_wide = pairs.iter().any(|pair| matches!((pair.pattern, pair.text), (Text::Wide(_), _) | (_, Text::Wide(_))));
-    scratch.make_room(lanes * WORD);
-    let Scratch { narrow, wide, patterns, columns } = scratch;
-    let mut stage = Stage { narrow, wide };
-    let rows = pairs.iter().map(|pair| pair.pattern.len()).max().unwrap_or(0);
+    let bits = if BITS == MOST_BITS { &bits[..used] } else { &bits[..] };
+    let Scratch { patterns, columns } = scratch;
+    let rows = pairs.iter().map(|pair| pair.pattern.length).max().unwrap_or(0);
     let words = rows.div_ceil(WORD).max(1);
-    patterns.resize(words * BITS * lanes, 0);
-    for (word, planes) in patterns.chunks_exact_mut(BITS * lanes).enumerate() {
-        stage.planes(simd, pairs.iter().map(|pair| pair.pattern), is_wide, word * WORD, &bits, planes);
+    let stride = bits.len() * lanes;
+    patterns.resize(words * stride, 0);
+    for (word, planes) in patterns.chunks_exact_mut(stride).enumerate() {
+        T::planes(simd, pairs.iter().map(|pair| pair.pattern), word * WORD, bits, planes);
     }
     columns.clear();
     columns.resize(words * 2 * lanes, 0);
     for column in columns.chunks_exact_mut(2 * lanes) {
         column[..lanes].fill(u64::MAX);
     }
-    let (shortest, longest) = (pairs[0].text.len(), pairs[pairs.len() - 1].text.len());
+    let (shortest, longest) = (pairs[0].text.length, pairs[pairs.len() - 1].text.length);
     let mut ended = 0;
     let mut planes = [0_u64; MOST_BITS * 8];
-    let planes = &mut planes[..BITS * lanes];
+    let planes = &mut planes[..stride];
     for from in (0..longest).step_by(WORD) {
-        stage.planes(simd, pairs.iter().map(|pair| pair.text), is_wide, from, &bits, planes);
+        T::planes(simd, pairs.iter().map(|pair| pair.text), from, bits, planes);
         for position in from..longest.min(from + WORD) {
             let at = u32::try_from(position - from).unwrap_or(0);
-            let texts: [S::u64s; BITS] = std::array::from_fn(|plane| {
-                let plane = S::u64s::from_slice(simd, &planes[plane * lanes..][..lanes]);
-                zero - ((plane >> at) & one)
-            });
+            let mut texts = [zero; BITS];
+            for (text, plane) in texts.iter_mut().zip(planes.chunks_exact(lanes)) {
+                *text = zero - ((S::u64s::from_slice(simd, plane) >> at) & one);
+            }
             let alive = if position < shortest {
                 None
             } else {
-                while pairs[ended].text.len() <= position {
+                while pairs[ended].text.length <= position {
                     ended += 1;
                 }
                 Some(u64::alive(simd, ended))
             };
             // Rows of the band at this column, the one to the right of position: from column - band to column + band.
-            let first = (position + 1).saturating_sub(band + 1) / WORD;
+            let first = position.saturating_sub(band) / WORD;
             let last = ((position + 1 + band).div_ceil(WORD)).min(words);
             let mut carry = Carry { not_increased: zero, decreased: zero };
-            let patterns = patterns[first * BITS * lanes..last * BITS * lanes].chunks_exact(BITS * lanes);
+            let patterns = patterns[first * stride..last * stride].chunks_exact(stride);
             let columns = columns[first * 2 * lanes..last * 2 * lanes].chunks_exact_mut(2 * lanes);
             for (patterns, stored) in patterns.zip(columns) {
                 let mut different = zero;
-                for (plane, text) in texts.iter().enumerate() {
-                    different |= S::u64s::from_slice(simd, &patterns[plane * lanes..][..lanes]) ^ *text;
+                for (pattern, text) in patterns.chunks_exact(lanes).zip(&texts) {
+                    different |= S::u64s::from_slice(simd, pattern) ^ *text;
                 }
                 let (increased, decreased) = stored.split_at_mut(lanes);
                 let column = Column {
@@ -379,21 +390,34 @@ fn words<S: Simd, const BITS: usize>(
     }
     let mut sums = zero;
     for (word, column) in columns.chunks_exact(2 * lanes).enumerate() {
-        let mask = S::u64s::from_fn(simd, |lane| {
-            pairs.get(lane).map_or(0, |pair| u64::ones(pair.pattern.len().saturating_sub(word * WORD).min(WORD)))
-        });
+        let mut masks = [0; 8];
+        for (mask, pair) in masks.iter_mut().zip(pairs) {
+            *mask = u64::ones(pair.pattern.length.saturating_sub(word * WORD).min(WORD));
+        }
         let column = Column {
             increased: S::u64s::from_slice(simd, &column[..lanes]),
             decreased: S::u64s::from_slice(simd, &column[lanes..]),
         };
-        sums += column.sum(mask);
+        sums += column.sum(S::u64s::from_slice(simd, &masks[..lanes]));
     }
     for ((distance, pair), sum) in distances.iter_mut().zip(pairs).zip(sums.as_slice()) {
         #[expect(clippy::cast_possible_truncation, reason = "a difference of at most 2^32, modulo 2^32")]
-        (*distance = length(pair.text).wrapping_add(*sum as u32));
+        (*distance = super::length(pair.text.length).wrapping_add(*sum as u32));
     }
 }
 
-fn length(text: Text<'_>) -> u32 {
-    u32::try_from(text.len()).unwrap_or(u32::MAX)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fewest_bits_tell_symbols_apart() {
+        let of = |symbols: &[u32], fewest| Bits::of(&[&[symbols].iter().collect()], fewest).0;
+        let dna: Vec<u32> = b"ACGT".map(u32::from).into();
+        assert_eq!((of(&dna, false), of(&dna, true)), (vec![0, 1, 2, 4], vec![1, 2]));
+        let letters: Vec<u32> = (97..123).collect();
+        assert_eq!(of(&letters, false), [0, 1, 2, 3, 4]);
+        assert_eq!((of(&[5], false), of(&[], true)), (vec![], vec![]));
+        assert_eq!(of(&[1 << 31, 1 << 30], true), [30]);
+    }
 }

@@ -11,13 +11,15 @@
 
 use super::lanes::Word;
 use super::many_patterns::{self, Alphabet};
-use super::one_pattern::{self, Pattern, Run};
+use super::one_pattern::{self, LaidOut, Pattern, Run};
 use super::pairs::{self, Bits, Pair};
-use super::{Text, Texts, batches, cut, tile};
+use super::{Text, Texts, batches, cut, length, tile};
+use crate::data::Symbols;
 use crate::error::Error;
 use crate::kernels::Platform;
 use crate::kernels::parallel::share;
 use crate::simd::{Level, Simd, simd};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -41,21 +43,33 @@ pub fn one_to_many(
 ) -> Result<(), Error> {
     check_length(texts.len(), distances)?;
     let Some(prepared) = Pattern::new(pattern) else {
-        let source = |index| Pair::new(pattern, texts.get(index));
-        let of_pattern: Texts = [pattern.iter().collect::<Vec<_>>()].iter().collect();
-        return compare(source, &[&of_pattern, texts], cutoff, distances, platform);
+        let pattern: Texts = [pattern.iter().collect::<Vec<_>>()].iter().collect();
+        return compare(&pattern, texts, |index| (0, index), cutoff, distances, platform);
     };
     let order = tile::by_length(texts);
-    let mut sorted = order.as_ref().map(|_| vec![0; texts.len()]);
+    compare_one(&prepared, texts, order.as_deref(), None, cutoff, distances, platform)
+}
+
+/// One pattern against texts by length.
+fn compare_one(
+    pattern: &Pattern,
+    texts: &Texts,
+    order: Option<&[u32]>,
+    laid_out: Option<&LaidOut>,
+    cutoff: Option<u32>,
+    distances: &mut [u32],
+    platform: &Platform,
+) -> Result<(), Error> {
+    let mut sorted = order.map(|_| vec![0; texts.len()]);
     let found = sorted.as_deref_mut().unwrap_or(&mut *distances);
-    let a_task = per_task(texts.total(), texts.len());
+    let a_task = per_task(texts.total(), texts.len()).next_multiple_of(64);
     let parts: Vec<_> = found.chunks_mut(a_task).map(Mutex::new).collect();
     let threads = worth(platform.threads, texts.total(), texts.len());
     share(threads, parts.len(), Vec::new, |scratch, task| {
         let mut found = parts[task].lock().unwrap_or_else(PoisonError::into_inner);
         let first = task * a_task;
-        let run = Run { texts, order: order.as_deref(), first, last: first + found.len() };
-        one_pattern::distances(platform.level, &prepared, &run, scratch, &mut found);
+        let run = Run { texts, order, places: first..first + found.len(), laid_out };
+        one_pattern::distances(platform.level, pattern, &run, scratch, &mut found);
         cut_all(&mut found, cutoff);
         Ok::<_, Error>(())
     })?;
@@ -66,18 +80,20 @@ pub fn one_to_many(
     Ok(())
 }
 
-/// Texts made ready to be compared with one pattern after another.
+/// Texts made ready to be compared with one pattern after another: sorted, and laid out as the vectors of this level read
+/// them.
 pub struct PreparedTexts {
     texts: Texts,
+    order: Option<Vec<u32>>,
+    laid_out: Option<LaidOut>,
 }
 
 impl PreparedTexts {
     /// Takes what it needs from the texts. Cost: reads and writes each symbol once.
-    ///
-    /// # Errors
-    /// [`Error::Limit`] when there is no memory.
-    pub fn new(texts: &Texts, _platform: &Platform) -> Result<Self, Error> {
-        Ok(Self { texts: texts.clone() })
+    pub fn new(texts: &Texts, platform: &Platform) -> Self {
+        let order = tile::by_length(texts);
+        let laid_out = LaidOut::new(platform.level, texts, order.as_deref());
+        Self { texts: texts.clone(), order, laid_out }
     }
 
     /// As [`one_to_many`].
@@ -91,7 +107,16 @@ impl PreparedTexts {
         distances: &mut [u32],
         platform: &Platform,
     ) -> Result<(), Error> {
-        one_to_many(pattern, &self.texts, cutoff, distances, platform)
+        check_length(self.texts.len(), distances)?;
+        let laid_out = self.laid_out.as_ref().filter(|laid_out| laid_out.is_for(platform.level));
+        let prepared = match laid_out {
+            Some(laid_out) => Pattern::with_codes(pattern, laid_out.codes.clone()),
+            None => Pattern::new(pattern),
+        };
+        let Some(prepared) = prepared else {
+            return one_to_many(pattern, &self.texts, cutoff, distances, platform);
+        };
+        compare_one(&prepared, &self.texts, self.order.as_deref(), laid_out, cutoff, distances, platform)
     }
 }
 
@@ -113,8 +138,7 @@ pub fn pairs(
         return Err(Error::Shape { what: "pairs: right side".into(), expected: left.len(), found: right.len() });
     }
     check_length(left.len(), distances)?;
-    let source = |index| Pair::new(left.get(index), right.get(index));
-    compare(source, &[left, right], cutoff, distances, platform)
+    compare(left, right, |index| (index, index), cutoff, distances, platform)
 }
 
 /// The distances of some rows to some columns, row by row: `distances` has `rows.len()` x `columns.len()` places.
@@ -256,16 +280,14 @@ impl Block<'_> {
     }
 
     fn long(&self, level: Level, columns: &[u32], scratch: &mut pairs::Scratch, distances: &mut [&mut [u32]]) {
-        let pair = |index: usize| {
-            let (row, column) = (index / columns.len(), columns[index % columns.len()] as usize);
-            Pair::new(self.row_texts.get(self.rows.start + row), self.column_texts.get(self.columns.start + column))
+        let which = |index: usize| {
+            let column = columns[index % columns.len()] as usize;
+            (self.rows.start + index / columns.len(), self.columns.start + column)
         };
-        let bits = Bits::of([self.row_texts, self.column_texts], true);
+        let sides = Sides::new(self.row_texts, self.column_texts, true, self.cutoff);
         let mut found = vec![0; columns.len() * self.rows.len()];
-        for first in (0..found.len()).step_by(MOST_A_TASK) {
-            let last = found.len().min(first + MOST_A_TASK);
-            let pairs: Vec<_> = (first..last).map(pair).collect();
-            batches::distances(level, &pairs, &bits, self.cutoff, scratch, &mut found[first..last]);
+        for (first, found) in (0..).step_by(MOST_A_TASK).zip(found.chunks_mut(MOST_A_TASK)) {
+            sides.compare(|index| which(first + index), level, scratch, found);
         }
         for (index, distance) in found.into_iter().enumerate() {
             distances[index / columns.len()][columns[index % columns.len()] as usize] = distance;
@@ -303,36 +325,108 @@ impl Classes {
     }
 }
 
-/// Pairs of any source: the distances of as many as there are places.
-fn compare<'a>(
-    pair: impl Fn(usize) -> Pair<'a> + Sync,
-    texts: &[&Texts],
+/// Pairs of a string on the left and one on the right: as many as there are places, which of them is said by number.
+fn compare(
+    left: &Texts,
+    right: &Texts,
+    which: impl Fn(usize) -> (usize, usize) + Sync,
     cutoff: Option<u32>,
     distances: &mut [u32],
     platform: &Platform,
 ) -> Result<(), Error> {
-    let symbols = texts.iter().map(|texts| texts.total()).sum::<usize>();
-    let bits = Bits::of(texts.iter().copied(), symbols / distances.len().max(1) >= 128);
+    let symbols = left.total() + right.total();
+    let sides = Sides::new(left, right, symbols / distances.len().max(1) >= 128, cutoff);
     // Long ones cost more for each symbol.
-    let longest = (0..distances.len()).map(|index| pair(index).pattern.len()).max().unwrap_or(0);
-    let work = symbols.saturating_mul(longest.div_ceil(64));
+    let (rows, columns) = (left.total() / left.len().max(1), right.total() / right.len().max(1));
+    let work = symbols.saturating_mul(rows.min(columns).div_ceil(64));
     let a_task = per_task(work, distances.len());
     let threads = worth(platform.threads, work, distances.len());
     let parts: Vec<_> = distances.chunks_mut(a_task).map(Mutex::new).collect();
     share(threads, parts.len(), pairs::Scratch::default, |scratch, task| {
         let mut found = parts[task].lock().unwrap_or_else(PoisonError::into_inner);
-        let first = task * a_task;
-        let pairs: Vec<_> = (first..first + found.len()).map(&pair).collect();
-        batches::distances(platform.level, &pairs, &bits, cutoff, scratch, &mut found);
+        let which = |index| which(task * a_task + index);
+        sides.compare(which, platform.level, scratch, &mut found);
         Ok::<_, Error>(())
     })?;
     Ok(())
 }
 
-/// Texts or pairs of a task.
+/// Two lists of strings, their symbols stored alike.
+struct Sides<'a> {
+    left: &'a Texts,
+    right: &'a Texts,
+    symbols: Alike<'a>,
+    bits: Bits,
+    cutoff: Option<u32>,
+}
+
+enum Alike<'a> {
+    Narrow(&'a [u8], &'a [u8]),
+    Wide(Cow<'a, [u32]>, Cow<'a, [u32]>),
+}
+
+impl<'a> Sides<'a> {
+    fn new(left: &'a Texts, right: &'a Texts, fewest_bits: bool, cutoff: Option<u32>) -> Self {
+        let symbols = match (left.symbols(), right.symbols()) {
+            (Symbols::Narrow(left), Symbols::Narrow(right)) => Alike::Narrow(left, right),
+            _ => Alike::Wide(left.wide_symbols(), right.wide_symbols()),
+        };
+        Self { left, right, symbols, bits: Bits::of(&[left, right], fewest_bits), cutoff }
+    }
+
+    /// Distances of pairs on this thread.
+    fn compare(
+        &self,
+        which: impl Fn(usize) -> (usize, usize),
+        level: Level,
+        scratch: &mut pairs::Scratch,
+        distances: &mut [u32],
+    ) {
+        let (left, right) = (self.left.offsets(), self.right.offsets());
+        let (bits, cutoff) = (&self.bits, self.cutoff);
+        match &self.symbols {
+            Alike::Narrow(of_left, of_right) => {
+                let (left, right) = (Strings::new(of_left, left), Strings::new(of_right, right));
+                let pair = move |index| left.pair(&right, which(index));
+                batches::distances(level, pair, bits, cutoff, scratch, distances);
+            }
+            Alike::Wide(of_left, of_right) => {
+                let (left, right) = (Strings::new(of_left, left), Strings::new(of_right, right));
+                let pair = move |index| left.pair(&right, which(index));
+                batches::distances(level, pair, bits, cutoff, scratch, distances);
+            }
+        }
+    }
+}
+
+/// Strings by number.
+#[derive(Clone, Copy)]
+struct Strings<'a, T> {
+    symbols: &'a [T],
+    offsets: &'a [usize],
+}
+
+impl<'a, T> Strings<'a, T> {
+    fn new(symbols: &'a [T], offsets: &'a [usize]) -> Self {
+        Self { symbols, offsets }
+    }
+
+    #[inline(always)]
+    fn get(&self, index: usize) -> pairs::String<'a, T> {
+        let ends = &self.offsets[index..index + 2];
+        pairs::String { symbols: &self.symbols[ends[0]..], length: ends[1] - ends[0] }
+    }
+
+    #[inline(always)]
+    fn pair(&self, right: &Self, (a, b): (usize, usize)) -> Pair<'a, T> {
+        Pair::new(self.get(a), right.get(b))
+    }
+}
+
+/// Texts or pairs of a task: whole tiles, or whole batches of long ones.
 fn per_task(symbols: usize, count: usize) -> usize {
-    let each = symbols / count.max(1) + 1;
-    (SYMBOLS_A_TASK / each).clamp(8, MOST_A_TASK).next_multiple_of(64.min(SYMBOLS_A_TASK / each).max(8))
+    let wanted = SYMBOLS_A_TASK / (symbols / count.max(1) + 1);
+    if wanted < 64 { 8 } else { wanted.min(MOST_A_TASK) / 64 * 64 }
 }
 
 /// Threads that are worth waking for so many symbols.
@@ -344,10 +438,6 @@ fn cut_all(distances: &mut [u32], cutoff: Option<u32>) {
     if cutoff.is_some() {
         distances.iter_mut().for_each(|distance| *distance = cut(*distance, cutoff));
     }
-}
-
-fn length(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 fn check_length(expected: usize, distances: &[u32]) -> Result<(), Error> {

@@ -10,7 +10,9 @@
 
 use crate::data::{Symbols, Texts};
 use crate::simd::blocks::zip_within_blocks;
-use crate::simd::{Select, Simd, SimdBase, simd};
+use crate::simd::ops::prefetch;
+use crate::simd::{Select, Simd, SimdBase};
+use std::ops::Range;
 
 /// Positions that are laid out at a time: bytes of a block, and a step of the transposition.
 pub(super) const BLOCK: usize = 16;
@@ -78,29 +80,44 @@ impl Codes {
     }
 }
 
-/// A lookup of bytes in a table of 256: as few instructions as the level allows.
+/// A lookup of bytes in a table of 256: two vectors of it at a time, those that are all zero left out.
 #[derive(Clone, Copy)]
 pub(super) struct Lookup<S: Simd> {
     parts: [S::u8s; 16],
+    used: [bool; 8],
 }
 
 impl<S: Simd> Lookup<S> {
+    /// A table of zeros.
+    #[inline(always)]
+    pub(super) fn nothing(simd: S) -> Self {
+        Self { parts: [S::u8s::splat(simd, 0); 16], used: [false; 8] }
+    }
+
     #[inline(always)]
     pub(super) fn new(simd: S, table: &[u8; 256]) -> Self {
-        let lanes = S::u8s::LEN;
-        let part = |part: usize| S::u8s::from_slice(simd, &table[part % (256 / lanes) * lanes..][..lanes]);
-        Self { parts: std::array::from_fn(part) }
+        let mut lookup = Self::nothing(simd);
+        for (part, bytes) in lookup.parts.iter_mut().zip(table.chunks_exact(S::u8s::LEN)) {
+            *part = S::u8s::from_slice(simd, bytes);
+        }
+        for (used, bytes) in lookup.used.iter_mut().zip(table.chunks_exact(2 * S::u8s::LEN)) {
+            *used = bytes.iter().any(|&byte| byte != 0);
+        }
+        lookup
     }
 
     #[inline(always)]
     pub(super) fn get(&self, simd: S, bytes: S::u8s) -> S::u8s {
         let at_once = 2 * S::u8s::LEN;
-        let mut found = self.parts[0].concat_swizzle_dyn(self.parts[1], bytes);
-        for pair in 1..256 / at_once {
-            #[expect(clippy::cast_possible_truncation, reason = "at most 7 times 32")]
-            let first = S::u8s::splat(simd, (pair * at_once) as u8);
-            let here = self.parts[2 * pair].concat_swizzle_dyn(self.parts[2 * pair + 1], bytes - first);
-            found = bytes.simd_ge(first).select(here, found);
+        let mut found = S::u8s::splat(simd, 0);
+        for pair in 0..256 / at_once {
+            if self.used[pair] {
+                #[expect(clippy::cast_possible_truncation, reason = "at most 7 times 32, and 128")]
+                let (first, at_once) = ((pair * at_once) as u8, at_once as u8);
+                let within = bytes - S::u8s::splat(simd, first);
+                let here = self.parts[2 * pair].concat_swizzle_dyn(self.parts[2 * pair + 1], within);
+                found = within.simd_lt(S::u8s::splat(simd, at_once)).select(here, found);
+            }
         }
         found
     }
@@ -130,48 +147,96 @@ pub(super) fn by_length(texts: &Texts) -> Option<Vec<u32>> {
     Some(order)
 }
 
-/// Lays out positions from `from` on of the texts of a tile: `rows` has as many bytes for each of them as a vector. Past
-/// the end of a text is anything.
-#[simd]
-pub(super) fn lay_out<S: Simd>(
-    simd: S,
-    texts: &Texts,
-    members: impl Fn(usize) -> usize,
-    from: usize,
-    codes: Option<&Codes>,
-    rows: &mut [u8],
-) {
-    let lanes = S::u8s::LEN;
-    match texts.symbols() {
-        Symbols::Narrow(symbols) => {
-            let lookup = codes.map(|codes| Lookup::new(simd, codes.narrow()));
-            let mut staged = [0; 64 * BLOCK];
-            let staged = &mut staged[..lanes * BLOCK];
-            for (block, rows) in rows.chunks_mut(lanes * BLOCK).enumerate() {
-                let position = from + block * BLOCK;
-                for lane in 0..lanes {
-                    let start = texts.offsets()[members(lane)] + position;
-                    // Lane 16 b + i goes to block b of row i.
-                    let into = &mut staged[(lane % BLOCK * (lanes / BLOCK) + lane / BLOCK) * BLOCK..][..BLOCK];
-                    match symbols.get(start..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-                        Some(bytes) => into.copy_from_slice(bytes),
-                        None => {
-                            let rest = symbols.get(start..).unwrap_or_default();
-                            into[..rest.len()].copy_from_slice(rest);
-                        }
-                    }
+/// The texts of a tile: where they begin among all symbols, and their lengths.
+#[derive(Clone, Copy)]
+pub(super) struct Tile {
+    starts: [usize; 64],
+    pub(super) lengths: [usize; 64],
+}
+
+impl Default for Tile {
+    fn default() -> Self {
+        Self { starts: [0; 64], lengths: [0; 64] }
+    }
+}
+
+impl Tile {
+    /// Neighbours in an order; past the last one, that again.
+    #[inline(always)]
+    pub(super) fn new(texts: &Texts, order: Option<&[u32]>, places: Range<usize>, lanes: usize) -> Self {
+        let mut tile = Self::default();
+        let (starts, lengths) = (&mut tile.starts[..lanes], &mut tile.lengths[..lanes]);
+        let count = places.len().min(lanes);
+        match order {
+            // All are as long as each other.
+            None => {
+                starts[..count].copy_from_slice(&texts.offsets()[places.start..][..count]);
+                lengths.fill(texts.length(places.start));
+            }
+            Some(order) => {
+                for ((start, length), &text) in starts.iter_mut().zip(lengths.iter_mut()).zip(&order[places]) {
+                    (*start, *length) = (texts.offsets()[text as usize], texts.length(text as usize));
                 }
-                transpose(simd, staged, lookup.as_ref(), rows);
+                let last = lengths[count - 1];
+                lengths[count..].fill(last);
             }
         }
-        Symbols::Wide(symbols) => {
-            let codes = codes.expect("wide symbols are given codes");
-            for lane in 0..lanes {
-                let index = members(lane);
-                let (start, end) = (texts.offsets()[index] + from, texts.offsets()[index + 1]);
-                let text = symbols.get(start..end).unwrap_or_default();
-                for (place, &symbol) in rows[lane..].iter_mut().step_by(lanes).zip(text) {
-                    *place = codes.get(symbol);
+        let last = starts[count - 1];
+        starts[count..].fill(last);
+        tile
+    }
+
+    /// Lays out positions from `from` on: `rows` has as many bytes for each of them as a vector. Past the end of a text is
+    /// anything.
+    #[inline(always)]
+    pub(super) fn lay_out<S: Simd>(&self, simd: S, texts: &Texts, from: usize, codes: &Codes, rows: &mut [u8]) {
+        let lanes = S::u8s::LEN;
+        match texts.symbols() {
+            Symbols::Narrow(symbols) => {
+                let lookup = Lookup::new(simd, codes.narrow());
+                let mut staged = [[[0; BLOCK]; 64]; 2];
+                let mut position = from;
+                for rows in rows.chunks_mut(2 * lanes * BLOCK) {
+                    self.stage(lanes, symbols, position, &mut staged);
+                    for (staged, rows) in staged.iter().zip(rows.chunks_mut(lanes * BLOCK)) {
+                        transpose(simd, staged[..lanes].as_flattened(), &lookup, rows);
+                    }
+                    position += 2 * BLOCK;
+                }
+            }
+            Symbols::Wide(symbols) => {
+                for (lane, (&start, &length)) in self.starts[..lanes].iter().zip(&self.lengths).enumerate() {
+                    let text = &symbols[start..start + length];
+                    let text = text.get(from..).unwrap_or_default();
+                    for (place, &symbol) in rows[lane..].iter_mut().step_by(lanes).zip(text) {
+                        *place = codes.get(symbol);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies two blocks of each text: those of lanes 16 b + i, for all b, come together.
+    #[inline(always)]
+    fn stage(&self, lanes: usize, symbols: &[u8], position: usize, staged: &mut [[[u8; BLOCK]; 64]; 2]) {
+        let across = lanes / BLOCK;
+        let [first, second] = staged;
+        for (i, (first, second)) in
+            first.chunks_exact_mut(across).zip(second.chunks_exact_mut(across)).enumerate().take(BLOCK)
+        {
+            for (b, (first, second)) in first.iter_mut().zip(second).enumerate() {
+                let lane = BLOCK * b + i;
+                let start = self.starts[lane] + position;
+                // Most texts lie in their order; then this is where those of the next tile are.
+                prefetch(symbols, start + lanes * self.lengths[lane]);
+                if let Some(symbols) = symbols.get(start..start + 2 * BLOCK) {
+                    first.copy_from_slice(&symbols[..BLOCK]);
+                    second.copy_from_slice(&symbols[BLOCK..]);
+                } else {
+                    let rest = symbols.get(start..).unwrap_or_default();
+                    let (of_first, of_second) = rest.split_at(rest.len().min(BLOCK));
+                    first[..of_first.len()].copy_from_slice(of_first);
+                    second[..of_second.len()].copy_from_slice(of_second);
                 }
             }
         }
@@ -180,10 +245,12 @@ pub(super) fn lay_out<S: Simd>(
 
 /// Sixteen rows of as many blocks as a vector has: bytes at the same place of all blocks of a column come together.
 #[inline(always)]
-fn transpose<S: Simd>(simd: S, staged: &[u8], lookup: Option<&Lookup<S>>, rows: &mut [u8]) {
+fn transpose<S: Simd>(simd: S, staged: &[u8], lookup: &Lookup<S>, rows: &mut [u8]) {
     let lanes = S::u8s::LEN;
-    let mut from: [S::u8s; BLOCK] =
-        std::array::from_fn(|row| S::u8s::from_slice(simd, &staged[row * lanes..][..lanes]));
+    let mut from = [S::u8s::splat(simd, 0); BLOCK];
+    for (row, staged) in from.iter_mut().zip(staged.chunks_exact(lanes)) {
+        *row = S::u8s::from_slice(simd, staged);
+    }
     // Each round is a perfect shuffle of rows and columns; four of them exchange both.
     for _ in 0..4 {
         let mut into = from;
@@ -193,7 +260,7 @@ fn transpose<S: Simd>(simd: S, staged: &[u8], lookup: Option<&Lookup<S>>, rows: 
         from = into;
     }
     for (row, into) in from.into_iter().zip(rows.chunks_exact_mut(lanes)) {
-        lookup.map_or(row, |lookup| lookup.get(simd, row)).store_slice(into);
+        lookup.get(simd, row).store_slice(into);
     }
 }
 
@@ -209,13 +276,14 @@ pub(super) fn alive<S: Simd>(simd: S, ended: usize) -> S::u8s {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::Level;
+    use crate::simd::{Level, simd};
 
     #[simd]
-    fn laid_out<S: Simd>(simd: S, texts: &Texts, from: usize, positions: usize, codes: Option<&Codes>) -> Vec<Vec<u8>> {
+    fn laid_out<S: Simd>(simd: S, texts: &Texts, from: usize, positions: usize, codes: &Codes) -> Vec<Vec<u8>> {
         let lanes = S::u8s::LEN;
         let mut rows = vec![0; positions * lanes];
-        lay_out(simd, texts, |lane| lane % texts.len(), from, codes, &mut rows);
+        let order: Vec<u32> = (0..lanes).map(|lane| u32::try_from(lane % texts.len()).unwrap()).collect();
+        Tile::new(texts, Some(&order), 0..lanes, lanes).lay_out(simd, texts, from, codes, &mut rows);
         rows.chunks(lanes).map(<[u8]>::to_vec).collect()
     }
 
@@ -229,7 +297,7 @@ mod tests {
             let codes = Codes::new(strings.iter().flatten().copied().step_by(5)).unwrap();
             for level in Level::available() {
                 for from in [0, 3, 16] {
-                    let rows = crate::dispatch!(level, simd => laid_out(simd, &texts, from, 32, Some(&codes)));
+                    let rows = crate::dispatch!(level, simd => laid_out(simd, &texts, from, 32, &codes));
                     for (position, row) in (from..).zip(rows) {
                         for (lane, found) in row.into_iter().enumerate() {
                             if let Some(&symbol) = strings[lane % 37].get(position) {

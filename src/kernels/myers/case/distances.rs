@@ -66,7 +66,7 @@ impl Distances {
             max: usize::MAX as u64,
         })?;
         let prepared = match form {
-            Form::OneToMany => Some(PreparedTexts::new(&texts, platform)?),
+            Form::OneToMany => Some(PreparedTexts::new(&texts, platform)),
             Form::Pairs | Form::AllPairs => None,
         };
         #[cfg(feature = "gpu")]
