@@ -3,12 +3,11 @@
 mod answer;
 mod arguments;
 mod compare;
+mod engine;
 mod form;
 mod inputs;
 mod nearest;
 mod records;
-#[cfg(test)]
-mod tests;
 
 use crate::cli::Io;
 use crate::error::Error;
@@ -49,7 +48,7 @@ pub(super) fn run(arguments: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<(
     let inputs = Inputs::read(&form, &arguments, sink.format(), io)?;
     let reading = started.elapsed();
     let is_file = sink.is_file();
-    let done = Compare::new(&arguments, &inputs, &platform, &threads, io)?.write(sink, io)?;
+    let done = Compare::new(&arguments, &inputs, &platform, &threads, io).write(sink, io)?;
     if arguments.timing {
         let line = timing(&inputs, &done, &arguments, reading.as_secs_f64(), &platform);
         if is_file {

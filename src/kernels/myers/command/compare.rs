@@ -1,21 +1,21 @@
 //! Comparing, block by block, and writing what comes of it.
 
-use super::super::{BEYOND, all_pairs, one_to_many, pairs};
+use super::super::BEYOND;
 use super::answer::Sink;
 use super::arguments::{Arguments, OutputFormat};
+use super::engine::Engine;
 use super::form::Form;
 use super::inputs::Inputs;
 use super::nearest::smallest;
 use super::records::{Records, similarity};
 use crate::cli::Io;
-use crate::data::Texts;
 use crate::error::Error;
 use crate::formats::Cells;
 use crate::kernels::Platform;
 use crate::units::Bytes;
 use rayon::ThreadPool;
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Memory for the distances of a block, where the person does not say.
 const MEMORY: u64 = 64 << 20;
@@ -36,10 +36,9 @@ pub(super) struct Done {
 pub(super) struct Compare<'a> {
     arguments: &'a Arguments,
     inputs: &'a Inputs<'a>,
-    platform: &'a Platform,
+    engine: Engine<'a>,
     threads: &'a ThreadPool,
     memory: u64,
-    comparing: Duration,
 }
 
 /// Distances of some left strings to some right ones, row by row.
@@ -56,17 +55,13 @@ impl<'a> Compare<'a> {
         platform: &'a Platform,
         threads: &'a ThreadPool,
         io: &Io,
-    ) -> Result<Self, Error> {
-        #[cfg(feature = "gpu")]
-        if platform.device.is_some() {
-            let expected = "auto or cpu, as distances are computed on the CPU only so far";
-            return Err(Error::argument("--device", expected, &arguments.device));
-        }
+    ) -> Self {
         let memory = match arguments.memory {
             Some(Bytes(memory)) => memory,
             None => MEMORY.min(io.available_memory().unwrap_or(u64::MAX) / 2),
         };
-        Ok(Self { arguments, inputs, platform, threads, memory, comparing: Duration::ZERO })
+        let engine = Engine::new(inputs, arguments.max_distance, platform, threads);
+        Self { arguments, inputs, engine, threads, memory }
     }
 
     /// Compares and writes.
@@ -93,7 +88,7 @@ impl<'a> Compare<'a> {
             (blocks, if matches!(inputs.form, Form::Within(_)) { (all - left as u64) / 2 } else { all })
         };
         let writing = sink.finish(io)?;
-        let (place, comparing) = (self.platform.place(), self.comparing);
+        let (place, comparing) = (self.engine.place(), self.engine.comparing);
         Ok(Done { pairs, cells: inputs.cells(), blocks, place, comparing, writing })
     }
 
@@ -124,12 +119,10 @@ impl<'a> Compare<'a> {
 
     /// Of two columns, each string with its neighbour.
     fn pairs(&mut self, records: &Records, sink: &mut Sink, io: &mut Io) -> Result<(), Error> {
-        let (left, right) = (&self.inputs.left, self.inputs.right());
-        let mut distances = room(left.len())?;
-        let started = Instant::now();
-        let (cutoff, platform) = (self.arguments.max_distance, self.platform);
-        self.threads.install(|| pairs(left, right, cutoff, &mut distances, platform))?;
-        self.comparing += started.elapsed();
+        let mut distances = room(self.inputs.left.len())?;
+        if !distances.is_empty() {
+            self.engine.pairs(&mut distances, io)?;
+        }
         if let Some(k) = self.arguments.nearest {
             let best = self.nearest(k, (0..distances.len()).map(|row| (row, row)), &distances);
             let write = |_, bytes: &mut Vec<u8>| {
@@ -163,9 +156,9 @@ impl<'a> Compare<'a> {
         let mut progress = (at_a_time < left).then(|| io.progress("comparing", left as u64));
         for first in (0..left).step_by(at_a_time) {
             let rows = first..left.min(first + at_a_time);
-            let columns = if once { first..right } else { 0..right };
+            let columns = if once && !self.engine.takes_whole_rows() { first..right } else { 0..right };
             let distances = &mut distances[..rows.len() * columns.len()];
-            self.compare(rows.clone(), columns.clone(), distances)?;
+            self.engine.rows(rows.clone(), columns.clone(), distances, io)?;
             let done = rows.len() as u64;
             let block = Block { rows, columns, distances };
             match self.arguments.nearest {
@@ -177,18 +170,6 @@ impl<'a> Compare<'a> {
             }
         }
         Ok(left.div_ceil(at_a_time))
-    }
-
-    fn compare(&mut self, rows: Range<usize>, columns: Range<usize>, distances: &mut [u32]) -> Result<(), Error> {
-        let started = Instant::now();
-        let (left, right): (&Texts, &Texts) = (&self.inputs.left, self.inputs.right());
-        let (cutoff, platform) = (self.arguments.max_distance, self.platform);
-        self.threads.install(|| match self.inputs.form {
-            Form::Pattern(..) => one_to_many(left.get(0), right, cutoff, distances, platform),
-            _ => all_pairs(left, rows, right, columns, cutoff, distances, platform),
-        })?;
-        self.comparing += started.elapsed();
-        Ok(())
     }
 
     /// Writes all distances of a block that are wanted; `pair` says what two strings a place in it is about.
