@@ -223,14 +223,17 @@ impl<'a> Compare<'a> {
         io: &mut Io,
     ) -> Result<(), Error> {
         let width = block.columns.len();
-        let write = |row: usize, bytes: &mut Vec<u8>| {
-            let distances = &block.distances[row * width..][..width];
-            let left = block.rows.start + row;
-            for right in self.nearest(k, (0..width).map(|right| (left, right)), distances) {
-                records.record(left, right, distances[right], bytes);
+        let at_a_time = (PART / width).max(1);
+        let write = |part: usize, bytes: &mut Vec<u8>| {
+            let rows = part * at_a_time..block.rows.len().min((part + 1) * at_a_time);
+            for (row, distances) in rows.clone().zip(block.distances[rows.start * width..].chunks_exact(width)) {
+                let left = block.rows.start + row;
+                for right in self.nearest(k, (0..width).map(|right| (left, right)), distances) {
+                    records.record(left, right, distances[right], bytes);
+                }
             }
         };
-        sink.write_parts(block.rows.len(), write, self.threads, io)
+        sink.write_parts(block.rows.len().div_ceil(at_a_time), write, self.threads, io)
     }
 
     /// The places of the nearest pairs, nearest first.
