@@ -3,24 +3,28 @@
 //! ```text
 //! once per list of texts:  symbols become dense codes, 4, 2 or 1 a word; texts sorted by length, in blocks of 64 whose
 //!                          words are interleaved, so that neighbouring invocations read neighbouring words
-//! per call:                the patterns' tables up
+//! one or several patterns: their tables up
 //!   texts                  a group of patterns (8 words of 32 rows; one pattern alone: 1, 2, 4 or 8) x a block of texts
 //!   strip                  8 words of a longer pattern x a block, or of any pattern x texts beyond 24,576 symbols; strip
 //!                          after strip, what one does to the columns handed to the next as 2 bits a column
+//! a pattern for each text: their codes up
+//!   pairs                  a pair in an invocation, 32 rows at a time, as bit planes instead of a table
+//!   long pairs             a pair in a workgroup or several, on the anti-diagonal
 //! distances down, in the caller's order: the kernels put them there
 //! ```
 //!
-//! All of it is one submission. Everything is integers: results are those of the CPU, on every adapter.
+//! Each of it is one submission. Everything is integers: results are those of the CPU, on every adapter.
 //!
 //! # What is split
 //! Texts are cut into segments, patterns into batches, so that each buffer stays below what the adapter binds, at most
-//! 1 GiB; blocks and columns into dispatches of at most 2^30 words of 32 rows. A text that alone is larger than 1/64 of a
-//! binding is refused with the limit's name; see [`is_for_the_cpu`].
+//! 1 GiB; blocks, columns and rounds into dispatches of at most 2^30 words of 32 rows. What cannot be cut is refused with
+//! the limit's name, and [`is_for_the_cpu`]: a text, or the patterns of a block, larger than a binding.
 //!
 //! # Counted
 //! For a symbol of a text and 32 rows of a pattern: 11 operations and a read of workgroup memory, whatever the alphabet (one
-//! cached read more beyond 256 distinct symbols). A call moves the tables up (at most 9 KiB for a pattern of 256) and 4
-//! bytes a distance down.
+//! cached read more beyond 256 distinct symbols). Pairs: 2 operations for each bit of a code in place of that read, and
+//! about 8 more. A call moves the tables up, at most 9 KiB for a pattern of 256, or 9 bytes for 8 symbols (8-bit codes) and
+//! 16 for a pair; and 4 bytes a distance down.
 
 mod alphabet;
 mod groups;
@@ -218,6 +222,24 @@ pub fn pairs_on_device(
     // Texts are what is sorted and interleaved: the longer side.
     let (patterns, texts) = if left.total() <= right.total() { (left, right) } else { (right, left) };
     DevicePairs::new(device, texts)?.distances(patterns, cutoff, distances)
+}
+
+/// Device memory of a call, at most, where lengths do not differ much: `texts` of `text_bytes` together as they are packed,
+/// 1, 2 or 4 bytes a symbol, and `patterns` of `pattern_length` symbols, one for each text (`is_pairs`) or all for all.
+pub(super) fn device_bytes(texts: u64, text_bytes: u64, patterns: u64, pattern_length: u64, is_pairs: bool) -> u64 {
+    // Codes, and for each text its place and its length.
+    let resident = text_bytes.saturating_add(texts.saturating_mul(12));
+    // 16 bytes for 32 columns, and what is kept of a text.
+    let edges = (text_bytes / 4).saturating_add(texts.saturating_mul(64));
+    let words = pattern_length.div_ceil(32);
+    let (operand, places) = if is_pairs {
+        (words.saturating_mul(4 * 33).saturating_add(16), texts)
+    } else {
+        // A table of 257 rows, and, at most, the row of each symbol.
+        (words.next_multiple_of(8).saturating_mul(4 * 257).saturating_add(96), texts.saturating_mul(patterns))
+    };
+    let call = patterns.saturating_mul(operand).saturating_add(places.saturating_mul(4));
+    resident.saturating_add(edges).saturating_add(call)
 }
 
 fn check(what: &str, expected: usize, found: usize) -> Result<(), Error> {

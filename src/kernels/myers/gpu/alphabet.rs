@@ -13,6 +13,8 @@ const ABSENT: u32 = u32::MAX;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Alphabet {
     listed: Vec<u32>,
+    /// The codes below 256 of the symbols below 256.
+    narrow: [u8; 256],
     others: HashMap<u32, u32>,
     size: u32,
 }
@@ -20,7 +22,7 @@ pub(super) struct Alphabet {
 impl Alphabet {
     /// The symbols of all of them.
     pub(super) fn of(texts: &[&Texts]) -> Self {
-        let mut alphabet = Self { listed: vec![ABSENT; 256], others: HashMap::new(), size: 0 };
+        let mut alphabet = Self { listed: vec![ABSENT; 256], narrow: [0; 256], others: HashMap::new(), size: 0 };
         for texts in texts {
             match texts.symbols() {
                 Symbols::Narrow(symbols) => {
@@ -30,6 +32,9 @@ impl Alphabet {
                 }
                 Symbols::Wide(symbols) => symbols.iter().for_each(|&symbol| alphabet.add(symbol)),
             }
+        }
+        for (narrow, code) in alphabet.narrow.iter_mut().zip(&alphabet.listed) {
+            *narrow = u8::try_from(*code).unwrap_or(0);
         }
         alphabet
     }
@@ -73,20 +78,25 @@ impl Alphabet {
 
     /// Packs the codes of a text of these symbols: word `i` goes to place `i * stride`.
     pub(super) fn pack(&self, text: Text<'_>, bits: usize, stride: usize, into: &mut [u32]) {
-        let places = into.iter_mut().step_by(stride);
-        let per_word = 32 / bits;
+        let mut places = into.iter_mut().step_by(stride);
         // A symbol that is not there has no code: the texts are those the alphabet was made of.
         match text {
-            Text::Narrow(symbols) => {
-                for (place, symbols) in places.zip(symbols.chunks(per_word)) {
-                    let codes = symbols.iter().map(|&symbol| self.listed[usize::from(symbol)]);
-                    *place = codes.zip(0..).fold(0, |packed, (code, k)| packed | code << (k * bits));
+            Text::Narrow(symbols) if bits == 8 => {
+                let code = |symbol: u8| self.narrow[usize::from(symbol)];
+                let (whole, rest) = symbols.as_chunks();
+                // In this order: a zip takes from its first side before it asks the second.
+                for (&[a, b, c, d], place) in whole.iter().zip(places.by_ref()) {
+                    *place = u32::from_le_bytes([code(a), code(b), code(c), code(d)]);
+                }
+                if let (false, Some(place)) = (rest.is_empty(), places.next()) {
+                    *place = rest.iter().rev().fold(0, |packed, &symbol| packed << 8 | u32::from(code(symbol)));
                 }
             }
-            Text::Wide(symbols) => {
-                for (place, symbols) in places.zip(symbols.chunks(per_word)) {
-                    let codes = symbols.iter().map(|&symbol| self.code(symbol).unwrap_or(ABSENT));
-                    *place = codes.zip(0..).fold(0, |packed, (code, k)| packed | code << (k * bits));
+            text => {
+                let per_word = 32 / bits;
+                let mut codes = text.iter().map(|symbol| self.code(symbol).unwrap_or(ABSENT));
+                for place in places.take(text.len().div_ceil(per_word)) {
+                    *place = (0..per_word).zip(&mut codes).fold(0, |packed, (k, code)| packed | code << (k * bits));
                 }
             }
         }
@@ -109,6 +119,21 @@ mod tests {
             assert_eq!(alphabet.code(absent), None, "{absent}");
         }
         assert_eq!((alphabet.size(), alphabet.bits()), (6, 8));
+    }
+
+    #[test]
+    fn narrow_symbols_are_packed_to_the_last() {
+        for length in (0..20).chain([255, 256]) {
+            let symbols: Vec<u8> = (0..=255).rev().step_by(3).cycle().take(length).collect();
+            let texts = Texts::new(Symbols::Narrow(symbols), vec![0, length]).unwrap();
+            let alphabet = Alphabet::of(&[&texts]);
+            let mut packed = vec![0; length.div_ceil(4) + 1];
+            alphabet.pack(texts.get(0), 8, 1, &mut packed);
+            let bytes = packed.iter().flat_map(|word| word.to_le_bytes()).map(u32::from);
+            let right: Vec<_> = texts.get(0).iter().map(|symbol| alphabet.code(symbol).unwrap()).collect();
+            assert_eq!(bytes.take(length).collect::<Vec<_>>(), right, "{length} symbols");
+            assert_eq!(packed.last(), Some(&0));
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Texts in device memory, each to be compared with a pattern of its own.
 
 use super::alphabet::Alphabet;
-use super::layout::{LANES, Limits, NOWHERE, TILE, as_u32, segments};
-use super::texts::{PIECE, Segment};
+use super::layout::{LANES, Limits, NOWHERE, TILE, as_u32};
+use super::texts::{PIECE, Segment, upload};
 use super::{LongPairs, Pairs, check, long_pairs_shader, pairs_shader, wrong};
 use crate::data::Texts;
 use crate::device::{BindGroup, Commands, Device, DeviceBuffer, Pass, Pipeline, Timer, Uniforms, fold};
@@ -304,26 +304,23 @@ impl DevicePairs {
         Ok(this)
     }
 
-    /// Uploads other texts in place of these.
+    /// Uploads other texts in place of these: into the same memory where they have the same lengths and as many symbols.
     ///
     /// # Errors
     /// As [`new`](Self::new); there are no texts then.
     pub fn refill(&mut self, texts: &Texts) -> Result<(), Error> {
-        // The old memory first.
-        self.forget_call();
-        self.segments.clear();
-        self.texts = 0;
-        self.alphabet = Alphabet::of(&[texts]);
-        let (planes, bits) = (planes(self.alphabet.size()), self.alphabet.bits());
-        self.pipelines = Some([
-            self.device.pipeline(&pairs_shader(planes, bits))?,
-            self.device.pipeline(&long_pairs_shader(planes, bits))?,
-        ]);
-        let mut all = Vec::new();
-        for range in segments(texts, bits, self.limits)? {
-            all.push(Segment::new(&self.device, &self.alphabet, texts, range, self.limits)?);
+        (self.texts, self.has_patterns, self.has_distances) = (0, false, false);
+        let call = (std::mem::take(&mut self.parts), std::mem::take(&mut self.distances));
+        let is_same = upload(&self.device, self.limits, texts, &mut self.alphabet, &mut self.segments)?;
+        if is_same {
+            (self.parts, self.distances) = call;
+        } else {
+            let (planes, bits) = (planes(self.alphabet.size()), self.alphabet.bits());
+            self.pipelines = Some([
+                self.device.pipeline(&pairs_shader(planes, bits))?,
+                self.device.pipeline(&long_pairs_shader(planes, bits))?,
+            ]);
         }
-        self.segments = all;
         self.texts = texts.len();
         Ok(())
     }

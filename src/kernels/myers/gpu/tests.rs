@@ -331,6 +331,38 @@ fn a_call_after_another_keeps_nothing_of_it() {
 }
 
 #[test]
+fn other_texts_of_the_same_lengths_go_into_the_same_memory() {
+    let Some(device) = device("refill", Options::default()) else { return };
+    let mut noise = Noise(55);
+    let list = |letters: Letters, noise: &mut Noise| -> Texts {
+        // As many symbols in each list, but not the same ones at the same places.
+        (0..150).map(|i| if i == 3 { (0..256).collect() } else { letters.text(i % 40, noise) }).collect()
+    };
+    let patterns = list(Letters::Bytes, &mut noise);
+    let first = list(Letters::Bytes, &mut noise);
+    let (mut texts, mut pairs) =
+        (DeviceTexts::new(&device, &first).unwrap(), DevicePairs::new(&device, &first).unwrap());
+    let mut found = garbage(150);
+    texts.one_to_many(patterns.get(20), None, &mut found).unwrap();
+    pairs.distances(&patterns, None, &mut found).unwrap();
+    let allocated = device.allocations();
+    for (letters, is_same) in
+        [(Letters::Bytes, true), (Letters::Dna, true), (Letters::Wide, false), (Letters::Bytes, false)]
+    {
+        let list = list(letters, &mut noise);
+        texts.refill(&list).unwrap();
+        assert!(texts.kernel_only().is_err(), "the patterns before are gone");
+        texts.one_to_many(patterns.get(20), None, &mut found).unwrap();
+        assert_eq!(found, expected(patterns.get(20), &list), "{letters:?}");
+        pairs.refill(&list).unwrap();
+        assert!(pairs.kernel_only().is_err(), "the patterns before are gone");
+        pairs.distances(&patterns, None, &mut found).unwrap();
+        assert_eq!(found, expected_of_pairs(&patterns, &list), "{letters:?}");
+        assert_eq!(device.allocations() == allocated, is_same, "{letters:?}");
+    }
+}
+
+#[test]
 fn the_steps_apart_give_what_a_call_gives_and_refuse_to_work_on_nothing() {
     let Some(device) = device("steps", Options::default()) else { return };
     let mut noise = Noise(60);

@@ -2,7 +2,7 @@
 
 use super::alphabet::Alphabet;
 use super::groups::{self, Member, STRIP, STRIP_SHAPE, Shape};
-use super::layout::{Blocks, LANES, Limits, TILE, as_u32, segments};
+use super::layout::{Blocks, LANES, Limits, TILE, as_u32};
 use super::{Work, check, strip_shader, texts_shader, wrong};
 use crate::data::{Text, Texts};
 use crate::device::{
@@ -32,43 +32,77 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    pub(super) fn new(
-        device: &Device,
-        alphabet: &Alphabet,
-        texts: &Texts,
-        range: Range<usize>,
-        limits: Limits,
-    ) -> Result<Self, Error> {
-        let mut order: Vec<u32> = (0..as_u32(range.len())).collect();
-        let length = |place: usize| texts.length(range.start + place);
-        order.sort_by_key(|&place| std::cmp::Reverse(length(place as usize)));
-        let blocks = Blocks::new(order, alphabet.bits(), length);
-        let segment = Self {
+    fn allocate(device: &Device, texts: Range<usize>, blocks: Blocks, limits: Limits) -> Result<Self, Error> {
+        Ok(Self {
             long: blocks.longer_than(limits.columns),
             codes: device.buffer("codes of texts", blocks.words)?,
             starts: device.buffer("blocks of texts", blocks.starts.len())?,
             lengths: device.buffer("lengths of texts", blocks.lengths.len())?,
             places: device.buffer("places of texts", blocks.places.len())?,
-            texts: range,
+            texts,
             blocks,
-        };
+        })
+    }
+
+    fn fill(&self, device: &Device, alphabet: &Alphabet, texts: &Texts) -> Result<(), Error> {
         let mut commands = device.commands("upload of texts");
-        commands.upload(&segment.starts, 0, &segment.blocks.starts)?;
-        commands.upload(&segment.lengths, 0, &segment.blocks.lengths)?;
-        commands.upload(&segment.places, 0, &segment.blocks.places)?;
-        segment.blocks.pack(
-            alphabet,
-            alphabet.bits(),
-            |place| texts.get(segment.texts.start + place),
-            |first, words| Ok(commands.upload(&segment.codes, first, words)?),
-        )?;
+        commands.upload(&self.starts, 0, &self.blocks.starts)?;
+        commands.upload(&self.lengths, 0, &self.blocks.lengths)?;
+        commands.upload(&self.places, 0, &self.blocks.places)?;
+        let text = |place: usize| texts.get(self.texts.start + place);
+        self.blocks
+            .pack(alphabet, alphabet.bits(), text, |first, words| Ok(commands.upload(&self.codes, first, words)?))?;
         commands.submit()?;
-        Ok(segment)
+        Ok(())
     }
 
     pub(super) fn bytes(&self) -> u64 {
         self.codes.bytes() + self.starts.bytes() + self.lengths.bytes() + self.places.bytes()
     }
+}
+
+/// Uploads texts in place of those of some segments: into the same memory where they are as many, as long and of as many
+/// symbols as those before, which is what it returns. Where it fails there are no segments.
+pub(super) fn upload(
+    device: &Device,
+    limits: Limits,
+    texts: &Texts,
+    alphabet: &mut Alphabet,
+    segments: &mut Vec<Segment>,
+) -> Result<bool, Error> {
+    let mut old = std::mem::take(segments);
+    let symbols = alphabet.size();
+    *alphabet = Alphabet::of(&[texts]);
+    let mut layouts = Vec::new();
+    for range in super::layout::segments(texts, alphabet.bits(), limits)? {
+        let mut order: Vec<u32> = (0..as_u32(range.len())).collect();
+        let length = |place: usize| texts.length(range.start + place);
+        order.sort_by_key(|&place| std::cmp::Reverse(length(place as usize)));
+        let blocks = Blocks::new(order, alphabet.bits(), length);
+        layouts.push((range, blocks));
+    }
+    let fits = |(old, (range, blocks)): (&Segment, &(Range<usize>, Blocks))| {
+        old.texts == *range && old.blocks.lengths == blocks.lengths
+    };
+    let same = symbols == alphabet.size() && old.len() == layouts.len() && old.iter().zip(&layouts).all(fits);
+    if same {
+        for (segment, (_, blocks)) in old.iter_mut().zip(layouts) {
+            segment.blocks = blocks;
+            segment.fill(device, alphabet, texts)?;
+        }
+        *segments = old;
+        return Ok(true);
+    }
+    // The old memory first.
+    drop(old);
+    let mut all = Vec::new();
+    for (range, blocks) in layouts {
+        let segment = Segment::allocate(device, range, blocks, limits)?;
+        segment.fill(device, alphabet, texts)?;
+        all.push(segment);
+    }
+    *segments = all;
+    Ok(false)
 }
 
 /// Texts in device memory, to be compared with one pattern after another.
@@ -108,21 +142,18 @@ impl DeviceTexts {
         Ok(this)
     }
 
-    /// Uploads other texts in place of these.
+    /// Uploads other texts in place of these: into the same memory where they have the same lengths and as many symbols.
     ///
     /// # Errors
     /// As [`new`](Self::new); there are no texts then.
     pub fn refill(&mut self, texts: &Texts) -> Result<(), Error> {
-        // The old memory first.
-        self.call = None;
-        self.segments.clear();
         self.texts = 0;
-        self.alphabet = Alphabet::of(&[texts]);
-        let mut all = Vec::new();
-        for range in segments(texts, self.alphabet.bits(), self.limits)? {
-            all.push(Segment::new(&self.device, &self.alphabet, texts, range, self.limits)?);
+        let call = self.call.take();
+        let is_same = upload(&self.device, self.limits, texts, &mut self.alphabet, &mut self.segments)?;
+        self.call = call.filter(|_| is_same);
+        if let Some(call) = &mut self.call {
+            (call.has_patterns, call.has_distances) = (false, false);
         }
-        self.segments = all;
         self.texts = texts.len();
         Ok(())
     }
