@@ -269,9 +269,16 @@ pub(super) fn footprint(case: &Case) -> Result<Footprint, Error> {
     Ok(Footprint { host_bytes: host, device_bytes: device_bytes(&shape) })
 }
 
+#[cfg(feature = "gpu")]
 fn device_bytes(shape: &Shape<'_>) -> u64 {
-    let results = shape.pairs().saturating_mul(4);
-    shape.texts_bytes().saturating_add(shape.patterns_bytes()).saturating_add(results)
+    let (texts, patterns) = (shape.texts as u64, shape.patterns as u64);
+    let is_pairs = shape.form == Form::Pairs;
+    super::gpu::device_bytes(texts, shape.texts_bytes(), patterns, shape.pattern_length as u64, is_pairs)
+}
+
+#[cfg(not(feature = "gpu"))]
+fn device_bytes(_shape: &Shape<'_>) -> u64 {
+    0
 }
 
 pub(super) fn prepare(case: &Case, platform: &Platform) -> Result<Box<dyn Prepared>, Error> {

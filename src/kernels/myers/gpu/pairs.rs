@@ -130,7 +130,7 @@ impl Plan {
                 plan.strips += strips;
             }
         }
-        plan.short(&segment, blocks, limits);
+        plan.short(segment, blocks, limits);
         plan.long(lengths.steps, limits);
         plan
     }

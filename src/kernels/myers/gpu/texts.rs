@@ -305,6 +305,9 @@ impl DeviceTexts {
     }
 }
 
+/// Distances on their way down, and their places.
+type Piece = (Download<u32>, Range<usize>);
+
 /// What of a pattern decides which buffers and dispatches a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -517,7 +520,7 @@ impl Call {
     ) -> Result<(), Error> {
         let mut left = self.pieces(segments, texts).into_iter().peekable();
         let mut commands = Some(commands);
-        let mut ahead: VecDeque<(Submission<'a>, Vec<(Download<u32>, Range<usize>)>)> = VecDeque::new();
+        let mut ahead: VecDeque<(Submission<'a>, Vec<Piece>)> = VecDeque::new();
         loop {
             while ahead.len() < 2 && (left.peek().is_some() || commands.is_some()) {
                 let mut commands = commands.take().unwrap_or_else(|| device.commands("download of distances"));
