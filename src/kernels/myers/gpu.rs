@@ -27,6 +27,7 @@
 //! 16 for a pair; and 4 bytes a distance down.
 
 mod alphabet;
+mod call;
 mod groups;
 mod layout;
 mod pairs;
@@ -93,6 +94,7 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
     ("../../device/transfer.rs", include_str!("../../device/transfer.rs")),
     ("gpu.rs", include_str!("gpu.rs")),
     ("gpu/alphabet.rs", include_str!("gpu/alphabet.rs")),
+    ("gpu/call.rs", include_str!("gpu/call.rs")),
     ("gpu/groups.rs", include_str!("gpu/groups.rs")),
     ("gpu/layout.rs", include_str!("gpu/layout.rs")),
     ("gpu/pairs.rs", include_str!("gpu/pairs.rs")),

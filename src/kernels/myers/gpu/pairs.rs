@@ -1,8 +1,9 @@
 //! Texts in device memory, each to be compared with a pattern of its own.
 
 use super::alphabet::Alphabet;
+use super::call::PIECE;
 use super::layout::{LANES, Limits, NOWHERE, TILE, as_u32};
-use super::texts::{PIECE, Segment, upload};
+use super::texts::{Segment, upload};
 use super::{LongPairs, Pairs, check, long_pairs_shader, pairs_shader, wrong};
 use crate::data::Texts;
 use crate::device::{BindGroup, Commands, Device, DeviceBuffer, Pass, Pipeline, Timer, Uniforms, fold};
