@@ -4,7 +4,7 @@
 //! bytes, for all lanes at once, and are interleaved into words.
 
 use super::lanes::{Column, Word, places};
-use super::tile::{BLOCK, Codes, Lookup, Tile, alive};
+use super::tile::{BLOCK, Called, Codes, Lookup, Tile, alive};
 use crate::data::{Symbols, Text, Texts};
 use crate::simd::{Level, Simd, SimdBase, SimdIntElement, simd};
 use std::ops::Range;
@@ -72,15 +72,16 @@ impl LaidOut {
             let last = last.min(texts.len() - 1);
             texts.length(order.map_or(last, |order| order[last] as usize))
         };
+        let mut tile = Tile::default();
         for first in (0..texts.len()).step_by(lanes) {
             let start = laid_out.rows.len();
             laid_out.starts.push(start);
             // As long as the last of the tiles that may be read together with it.
             let positions = longest(first + MOST_TILES * lanes - 1).next_multiple_of(BLOCK);
             laid_out.rows.resize(start + positions * lanes, 0);
-            let tile = Tile::new(texts, order, first..texts.len().min(first + lanes), lanes);
+            tile.fill(texts, order, first..texts.len().min(first + lanes), lanes);
             let (codes, rows) = (&laid_out.codes, &mut laid_out.rows[start..]);
-            crate::dispatch!(level, simd => tile.lay_out(simd, texts, 0, codes, rows));
+            crate::dispatch!(level, simd => tile.lay_out(simd, texts, 0, &Called::new(simd, codes), rows));
         }
         Some(laid_out)
     }
@@ -139,11 +140,12 @@ fn of_words<S: Simd, W: Word, const VECTORS: usize, const TILES: usize, const FE
     let places = places::<S, W>(simd);
     let mask = W::Native::<S>::splat(simd, W::ones(pattern.length));
     scratch.resize(TILES * AT_ONCE * lanes, 0);
+    let called = Called::new(simd, &pattern.codes);
+    let mut tiles = [Tile::default(); TILES];
     for first in run.places.clone().step_by(TILES * lanes) {
-        let mut tiles = [Tile::default(); TILES];
         for (at, tile) in tiles.iter_mut().enumerate() {
             let start = (first + at * lanes).min(run.places.end - 1);
-            *tile = Tile::new(run.texts, run.order, start..run.places.end.min(start + lanes), lanes);
+            tile.fill(run.texts, run.order, start..run.places.end.min(start + lanes), lanes);
         }
         let longest = tiles[TILES - 1].lengths[lanes - 1];
         let mut columns: Columns<S, W, VECTORS> = [Column::first(simd); VECTORS];
@@ -159,7 +161,7 @@ fn of_words<S: Simd, W: Word, const VECTORS: usize, const TILES: usize, const FE
                 let until = longest.min(from + AT_ONCE);
                 for (tile, rows) in tiles.iter().zip(scratch.chunks_exact_mut(AT_ONCE * lanes)) {
                     let rows = &mut rows[..(until - from).next_multiple_of(BLOCK) * lanes];
-                    tile.lay_out(simd, run.texts, from, &pattern.codes, rows);
+                    tile.lay_out(simd, run.texts, from, &called, rows);
                 }
                 let mut rows = rows;
                 rows.iter_mut()

@@ -109,14 +109,19 @@ impl<T: Symbol> String<'_, T> {
     fn copy(&self, from: usize, into: &mut [T]) {
         let symbols = self.symbols.get(from..).unwrap_or_default();
         match symbols.get(..into.len()) {
-            // In small pieces, which need no call.
-            Some(symbols) => {
-                for (into, symbols) in into.as_chunks_mut::<8>().0.iter_mut().zip(symbols.as_chunks::<8>().0) {
-                    *into = *symbols;
-                }
-            }
+            // In pieces as large as they can be, which need no call.
+            Some(symbols) if into.len().is_multiple_of(32) => copy_pieces::<T, 32>(symbols, into),
+            Some(symbols) if into.len() == 16 => copy_pieces::<T, 16>(symbols, into),
+            Some(symbols) => copy_pieces::<T, 8>(symbols, into),
             None => into[..symbols.len()].copy_from_slice(symbols),
         }
+    }
+}
+
+#[inline(always)]
+fn copy_pieces<T: Copy, const PIECE: usize>(from: &[T], into: &mut [T]) {
+    for (into, from) in into.as_chunks_mut::<PIECE>().0.iter_mut().zip(from.as_chunks::<PIECE>().0) {
+        *into = *from;
     }
 }
 

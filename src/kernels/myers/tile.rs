@@ -55,11 +55,6 @@ impl Codes {
         self.count + 1
     }
 
-    /// The code of every symbol below 256.
-    pub(super) fn narrow(&self) -> &[u8; 256] {
-        &self.narrow
-    }
-
     #[inline]
     pub(super) fn get(&self, symbol: u32) -> u8 {
         match u8::try_from(symbol) {
@@ -123,6 +118,19 @@ impl<S: Simd> Lookup<S> {
     }
 }
 
+/// What symbols are called, ready for looking many of them up.
+pub(super) struct Called<'a, S: Simd> {
+    codes: &'a Codes,
+    narrow: Lookup<S>,
+}
+
+impl<'a, S: Simd> Called<'a, S> {
+    #[inline(always)]
+    pub(super) fn new(simd: S, codes: &'a Codes) -> Self {
+        Self { codes, narrow: Lookup::new(simd, &codes.narrow) }
+    }
+}
+
 /// The order of texts by length, or none where all are as long as each other: then they are in order.
 pub(super) fn by_length(texts: &Texts) -> Option<Vec<u32>> {
     let first = if texts.is_empty() { 0 } else { texts.length(0) };
@@ -163,9 +171,8 @@ impl Default for Tile {
 impl Tile {
     /// Neighbours in an order; past the last one, that again.
     #[inline(always)]
-    pub(super) fn new(texts: &Texts, order: Option<&[u32]>, places: Range<usize>, lanes: usize) -> Self {
-        let mut tile = Self::default();
-        let (starts, lengths) = (&mut tile.starts[..lanes], &mut tile.lengths[..lanes]);
+    pub(super) fn fill(&mut self, texts: &Texts, order: Option<&[u32]>, places: Range<usize>, lanes: usize) {
+        let (starts, lengths) = (&mut self.starts[..lanes], &mut self.lengths[..lanes]);
         let count = places.len().min(lanes);
         match order {
             // All are as long as each other.
@@ -183,23 +190,21 @@ impl Tile {
         }
         let last = starts[count - 1];
         starts[count..].fill(last);
-        tile
     }
 
     /// Lays out positions from `from` on: `rows` has as many bytes for each of them as a vector. Past the end of a text is
     /// anything.
     #[inline(always)]
-    pub(super) fn lay_out<S: Simd>(&self, simd: S, texts: &Texts, from: usize, codes: &Codes, rows: &mut [u8]) {
+    pub(super) fn lay_out<S: Simd>(&self, simd: S, texts: &Texts, from: usize, codes: &Called<'_, S>, rows: &mut [u8]) {
         let lanes = S::u8s::LEN;
         match texts.symbols() {
             Symbols::Narrow(symbols) => {
-                let lookup = Lookup::new(simd, codes.narrow());
                 let mut staged = [[[0; BLOCK]; 64]; 2];
                 let mut position = from;
                 for rows in rows.chunks_mut(2 * lanes * BLOCK) {
                     self.stage(lanes, symbols, position, &mut staged);
                     for (staged, rows) in staged.iter().zip(rows.chunks_mut(lanes * BLOCK)) {
-                        transpose(simd, staged[..lanes].as_flattened(), &lookup, rows);
+                        transpose(simd, staged[..lanes].as_flattened(), &codes.narrow, rows);
                     }
                     position += 2 * BLOCK;
                 }
@@ -209,7 +214,7 @@ impl Tile {
                     let text = &symbols[start..start + length];
                     let text = text.get(from..).unwrap_or_default();
                     for (place, &symbol) in rows[lane..].iter_mut().step_by(lanes).zip(text) {
-                        *place = codes.get(symbol);
+                        *place = codes.codes.get(symbol);
                     }
                 }
             }
@@ -283,7 +288,9 @@ mod tests {
         let lanes = S::u8s::LEN;
         let mut rows = vec![0; positions * lanes];
         let order: Vec<u32> = (0..lanes).map(|lane| u32::try_from(lane % texts.len()).unwrap()).collect();
-        Tile::new(texts, Some(&order), 0..lanes, lanes).lay_out(simd, texts, from, codes, &mut rows);
+        let mut tile = Tile::default();
+        tile.fill(texts, Some(&order), 0..lanes, lanes);
+        tile.lay_out(simd, texts, from, &Called::new(simd, codes), &mut rows);
         rows.chunks(lanes).map(<[u8]>::to_vec).collect()
     }
 
