@@ -183,6 +183,7 @@ fn the_footprint_is_no_less_than_what_is_built() {
 }
 
 #[test]
+#[cfg(feature = "cli")] // Real strings are read from files.
 fn every_form_with_every_kind_awkward_lengths_and_cutoffs_are_checked() {
     let cases = check_cases();
     let of = |axis: &str| cases.iter().map(|case| case.context[axis].to_string()).collect::<BTreeSet<_>>();
