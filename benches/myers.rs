@@ -64,7 +64,7 @@ impl Workload {
     fn time(&self, platform: &Platform) -> (f64, Vec<u32>) {
         let Self { form, left, right, cutoff } = self;
         let mut distances = vec![0; self.distances()];
-        let prepared = PreparedTexts::new(right, platform).expect("memory for the texts");
+        let prepared = PreparedTexts::new(right, platform);
         let mut call = || {
             let start = Instant::now();
             let (left, right) = (black_box(left), black_box(right));

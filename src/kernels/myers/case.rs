@@ -264,8 +264,9 @@ pub(super) fn footprint(case: &Case) -> Result<Footprint, Error> {
     let building = sum(&[texts.max(patterns), 8 << 20]);
     // The CPU's texts made ready once more and its distances, beside those of a device.
     let comparing = sum(&[texts, results]);
-    // Texts, and what the CPU made of them: their symbols in another order, and that order.
-    let host = sum(&[texts, texts, (shape.texts as u64).saturating_mul(8), ring, results, building.max(comparing)]);
+    // Texts, and what the CPU made of them: a copy, their symbols side by side, and their order.
+    let host =
+        sum(&[texts, texts, texts, (shape.texts as u64).saturating_mul(8), ring, results, building.max(comparing)]);
     Ok(Footprint { host_bytes: host, device_bytes: device_bytes(&shape) })
 }
 
