@@ -6,7 +6,7 @@ use super::arguments::{Arguments, OutputFormat};
 use super::engine::Engine;
 use super::form::Form;
 use super::inputs::Inputs;
-use super::nearest::smallest;
+use super::nearest::{self, Share};
 use super::records::{Records, similarity};
 use crate::cli::Io;
 use crate::error::Error;
@@ -19,8 +19,10 @@ use std::time::Duration;
 
 /// Memory for the distances of a block, where the person does not say.
 const MEMORY: u64 = 64 << 20;
-/// Distances that are formatted in one piece.
+/// Distances that are formatted in one part.
 const PART: usize = 1 << 14;
+/// Distances that are looked at together.
+const PIECE: usize = 64;
 
 /// What was done.
 pub(super) struct Done {
@@ -124,7 +126,7 @@ impl<'a> Compare<'a> {
             self.engine.pairs(&mut distances, io)?;
         }
         if let Some(k) = self.arguments.nearest {
-            let best = self.nearest(k, (0..distances.len()).map(|row| (row, row)), &distances);
+            let best = self.nearest(k, None, &distances, |row| self.inputs.longer(row, row));
             let write = |_, bytes: &mut Vec<u8>| {
                 best.iter().for_each(|&row| records.record(row, row, distances[row], bytes));
             };
@@ -190,23 +192,31 @@ impl<'a> Compare<'a> {
             if format == OutputFormat::Npy && records.cells() != Cells::F32 {
                 return records.cells().append(distances, bytes);
             }
-            let (mut row, mut column) = (range.start / width, range.start % width);
-            let pairs = distances.iter().map(|&distance| {
-                let (left, right) = pair(block.rows.start + row, block.columns.start + column);
-                column += 1;
-                if column == width {
-                    (row, column) = (row + 1, 0);
+            let mut at = range.start;
+            while at < range.end {
+                let (row, column) = (at / width, at % width);
+                let end = range.end.min(at - column + width).min(at + PIECE);
+                let distances = &block.distances[at..end];
+                at = end;
+                let pairs = distances.iter().zip(column..).map(|(&distance, column)| {
+                    let (left, right) = pair(block.rows.start + row, block.columns.start + column);
+                    (left, right, distance)
+                });
+                if format == OutputFormat::Npy {
+                    let similarities =
+                        pairs.map(|(left, right, distance)| as_f32(distance, inputs.longer(left, right)));
+                    Cells::append_f32(similarities, bytes);
+                    continue;
                 }
-                (left, right, distance)
-            });
-            if format == OutputFormat::Npy {
-                let similarities = pairs.map(|(left, right, distance)| as_f32(distance, inputs.longer(left, right)));
-                return Cells::append_f32(similarities, bytes);
-            }
-            for (left, right, distance) in pairs {
-                let wanted = distance != BEYOND && !(once && right <= left || without_self && right == left);
-                if wanted {
-                    records.record(left, right, distance, bytes);
+                // All ones stand for what is not wanted: with a cutoff, that is nearly all.
+                if distances.iter().fold(BEYOND, |all, distance| all & distance) == BEYOND {
+                    continue;
+                }
+                for (left, right, distance) in pairs {
+                    let wanted = distance != BEYOND && !(once && right <= left || without_self && right == left);
+                    if wanted {
+                        records.record(left, right, distance, bytes);
+                    }
                 }
             }
         };
@@ -228,7 +238,8 @@ impl<'a> Compare<'a> {
             let rows = part * at_a_time..block.rows.len().min((part + 1) * at_a_time);
             for (row, distances) in rows.clone().zip(block.distances[rows.start * width..].chunks_exact(width)) {
                 let left = block.rows.start + row;
-                for right in self.nearest(k, (0..width).map(|right| (left, right)), distances) {
+                let own = self.is_without_self().then_some(left);
+                for right in self.nearest(k, own, distances, |right| self.inputs.longer(left, right)) {
                     records.record(left, right, distances[right], bytes);
                 }
             }
@@ -236,24 +247,13 @@ impl<'a> Compare<'a> {
         sink.write_parts(block.rows.len().div_ceil(at_a_time), write, self.threads, io)
     }
 
-    /// The places of the nearest pairs, nearest first.
-    fn nearest(&self, k: usize, pairs: impl Iterator<Item = (usize, usize)>, distances: &[u32]) -> Vec<usize> {
-        let without_self = self.is_without_self();
-        let wanted = pairs
-            .zip(distances)
-            .zip(0..)
-            .filter(|&(((left, right), &distance), _)| distance != BEYOND && !(without_self && left == right));
+    /// The places of the nearest, nearest first, without the own one; `longer` says how long the longer string is.
+    fn nearest(&self, k: usize, own: Option<usize>, distances: &[u32], longer: impl Fn(usize) -> usize) -> Vec<usize> {
         if self.arguments.similarity {
-            // The less similar the more of the longer string differs; the bits of positive numbers are in their order.
-            let key = |left, right, distance: u32| match self.inputs.longer(left, right) {
-                0 => 0,
-                longer => (f64::from(distance) / longer as f64).to_bits(),
-            };
-            let keys = wanted.map(|(((left, right), &distance), at)| (key(left, right, distance), at));
-            smallest(k, keys).into_iter().map(|(_, at)| at).collect()
+            let wanted = (0..).zip(distances).filter(|&(at, &distance)| distance != BEYOND && Some(at) != own);
+            nearest::smallest(k, wanted.map(|(at, &distance)| (Share::new(distance, longer(at)), at)))
         } else {
-            let keys = wanted.map(|((_, &distance), at)| (distance, at));
-            smallest(k, keys).into_iter().map(|(_, at)| at).collect()
+            nearest::smallest_distances(k, own, distances)
         }
     }
 }
