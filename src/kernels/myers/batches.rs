@@ -35,25 +35,12 @@ pub(super) fn distances<'t, T: Symbol>(
     scratch: &mut Scratch,
     distances: &mut [u32],
 ) {
-    // Counted and put in order by class and length of the text.
-    let mut keys = vec![0_u16; distances.len()];
-    let mut starts = [0_u32; CLASSES * SHORT + 1];
-    for (index, key) in keys.iter_mut().enumerate() {
+    let order = in_order(distances.len(), |index| {
         let pair = pair(index);
         let class = CLASS.get(pair.pattern.length).map_or(CLASSES - 1, |&class| class.into());
-        let place = class * SHORT + pair.text.length.min(SHORT - 1);
-        #[expect(clippy::cast_possible_truncation, reason = "at most 5 times 128")]
-        (*key = place as u16);
-        starts[place + 1] += 1;
-    }
-    (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
-    let ends = starts;
-    let mut order = vec![0_u32; distances.len()];
-    for (&key, number) in keys.iter().zip(0..) {
-        let place = &mut starts[usize::from(key)];
-        order[*place as usize] = number;
-        *place += 1;
-    }
+        class * SHORT + pair.text.length.min(SHORT - 1)
+    });
+    let Order { mut order, ends } = order;
     for class in 0..CLASSES {
         let pair = &pair;
         let (start, end) = (ends[class * SHORT] as usize, ends[(class + 1) * SHORT] as usize);
@@ -69,6 +56,55 @@ pub(super) fn distances<'t, T: Symbol>(
             _ => batches.of_words(scratch, distances),
         }
     }
+}
+
+/// Numbers of pairs, by class and then by the length of the text, as far as it is short.
+struct Order {
+    order: Vec<u32>,
+    /// Where the pairs of each key begin, and where the last ones end.
+    ends: [u32; CLASSES * SHORT + 1],
+}
+
+/// Sorts by counting. The two halves are counted apart: pairs of one kind follow each other, and a counter that has just
+/// been written is slow to read.
+fn in_order(count: usize, key: impl Fn(usize) -> usize) -> Order {
+    let half = count / 2;
+    let mut keys = vec![0_u16; count];
+    let mut counts = [[0_u32; CLASSES * SHORT]; 2];
+    let (first, second) = keys.split_at_mut(half);
+    for (index, of_second) in second.iter_mut().enumerate() {
+        #[expect(clippy::cast_possible_truncation, reason = "at most 5 times 128")]
+        let mut counted = |index: usize, part: usize| {
+            let key = key(index);
+            counts[part][key] += 1;
+            key as u16
+        };
+        if let Some(of_first) = first.get_mut(index) {
+            *of_first = counted(index, 0);
+        }
+        *of_second = counted(half + index, 1);
+    }
+    let mut ends = [0_u32; CLASSES * SHORT + 1];
+    let [of_first, of_second] = &mut counts;
+    for (key, (of_first, of_second)) in of_first.iter_mut().zip(of_second).enumerate() {
+        let start = ends[key];
+        ends[key + 1] = start + *of_first + *of_second;
+        (*of_first, *of_second) = (start, start + *of_first);
+    }
+    let mut order = vec![0_u32; count];
+    let (first, second) = keys.split_at(half);
+    for (number, &of_second) in (0_u32..).zip(second) {
+        let mut put = |key: u16, part: usize, number: u32| {
+            let place = &mut counts[part][usize::from(key)];
+            order[*place as usize] = number;
+            *place += 1;
+        };
+        if let Some(&of_first) = first.get(number as usize) {
+            put(of_first, 0, number);
+        }
+        put(of_second, 1, number + super::length(half));
+    }
+    Order { order, ends }
 }
 
 /// Pairs of one class, by the lengths of their texts.

@@ -13,6 +13,7 @@
 use super::lanes::{Carry, Column, Word};
 use crate::data::{Symbols, Texts};
 use crate::simd::{Level, Simd, SimdBase, SimdMask, simd};
+use std::hint::select_unpredictable;
 
 /// The most bits that a symbol has.
 const MOST_BITS: usize = 32;
@@ -193,7 +194,13 @@ pub(super) struct Pair<'t, T> {
 impl<'t, T> Pair<'t, T> {
     #[inline(always)]
     pub(super) fn new(a: String<'t, T>, b: String<'t, T>) -> Self {
-        if a.length <= b.length { Self { pattern: a, text: b } } else { Self { pattern: b, text: a } }
+        // Which one is shorter is often as good as random: nothing to predict.
+        let choose = |which: bool| String {
+            symbols: select_unpredictable(which, a.symbols, b.symbols),
+            length: select_unpredictable(which, a.length, b.length),
+        };
+        let shorter = a.length <= b.length;
+        Self { pattern: choose(shorter), text: choose(!shorter) }
     }
 
     /// Of the lengths.
@@ -244,16 +251,16 @@ fn one_word<S: Simd, W: Word, T: Symbol, const BITS: usize>(
     let used = bits.count().clamp(1, BITS);
     let bits: [u32; BITS] = bits.padded();
     let bits = if BITS == MOST_BITS { &bits[..used] } else { &bits[..] };
-    let mut words = [W::default(); MOST_BITS * 64];
-    let words = &mut words[..bits.len() * lanes];
+    let mut words = [[W::default(); 64]; BITS];
+    let words = &mut words.as_flattened_mut()[..bits.len() * lanes];
     let (mut patterns, mut texts) = ([zero; BITS], [zero; BITS]);
     T::planes(simd, pairs.iter().map(|pair| pair.pattern), 0, bits, words);
     for (plane, words) in patterns.iter_mut().zip(words.chunks_exact(lanes)) {
         *plane = W::Native::<S>::from_slice(simd, words);
     }
     let (mut masks, mut numbers) = ([W::default(); 64], [W::default(); 64]);
-    masks.iter_mut().zip(pairs).for_each(|(mask, pair)| *mask = W::ones(pair.pattern.length));
-    numbers.iter_mut().zip(0..).for_each(|(number, lane)| *number = W::low(lane));
+    masks[..lanes].iter_mut().zip(pairs).for_each(|(mask, pair)| *mask = W::ones(pair.pattern.length));
+    numbers[..lanes].iter_mut().zip(0..).for_each(|(number, lane)| *number = W::low(lane));
     let mask = W::Native::<S>::from_slice(simd, &masks[..lanes]);
     let numbers = W::Native::<S>::from_slice(simd, &numbers[..lanes]);
     let (shortest, longest) = (pairs[0].text.length, pairs[pairs.len() - 1].text.length);
@@ -349,8 +356,8 @@ fn words<S: Simd, T: Symbol, const BITS: usize>(
     }
     let (shortest, longest) = (pairs[0].text.length, pairs[pairs.len() - 1].text.length);
     let mut ended = 0;
-    let mut planes = [0_u64; MOST_BITS * 8];
-    let planes = &mut planes[..stride];
+    let mut planes = [[0_u64; 8]; BITS];
+    let planes = &mut planes.as_flattened_mut()[..stride];
     for from in (0..longest).step_by(WORD) {
         T::planes(simd, pairs.iter().map(|pair| pair.text), from, bits, planes);
         for position in from..longest.min(from + WORD) {
