@@ -257,6 +257,7 @@ impl<S: Simd, W: Word, const FEW: bool> Tables<S, W, FEW> {
         for tile in 0..TILES {
             let codes = S::u8s::from_slice(simd, &rows[tile][at..][..lanes]);
             let mut planes = [codes; 8];
+            #[expect(clippy::needless_range_loop, reason = "by index, the vectors stay in registers")]
             for byte in 0..W::BYTES {
                 planes[byte] = if FEW { self.few[byte].swizzle_dyn(codes) } else { self.all[byte].get(simd, codes) };
             }
