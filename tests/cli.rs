@@ -427,10 +427,10 @@ fn timing_is_the_last_line_of_stdout_when_the_answer_is_a_file() {
 fn the_committed_corpus_is_verified_and_a_changed_file_is_named() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
     let verified = answer(&["corpus", "verify", "--corpus-dir", corpus]);
-    assert_eq!(verified.lines().count(), 18);
+    assert_eq!(verified.lines().count(), 21);
     assert!(verified.starts_with("ok  wordnet/embeddings.npy\n"));
     let listed: serde_json::Value = serde_json::from_str(&answer(&["corpus", "list", "--json"])).unwrap();
-    assert_eq!(listed.as_array().unwrap().len(), 18);
+    assert_eq!(listed.as_array().unwrap().len(), 21);
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("wordnet")).unwrap();
     std::fs::write(folder.path().join("wordnet/embeddings.npy"), b"x").unwrap();
