@@ -5,26 +5,28 @@ use super::pairs::{Bits, Pair, Scratch, Symbol, of_one_word, of_words};
 use super::{BEYOND, cut};
 use crate::simd::Level;
 
-/// Patterns of up to 8, 16, 32 and 64 symbols, and longer ones.
-const CLASSES: usize = 5;
+/// Patterns of up to 8, 16, 32 and 64 symbols, longer ones, and pairs whose lengths say it all.
+const CLASSES: usize = 6;
+/// The class of longer patterns.
+const LONG: usize = 4;
+/// The class of pairs that need not be compared.
+const DECIDED: usize = 5;
 /// Texts from here on are sorted apart.
 const SHORT: usize = 128;
 
-/// The class of each length of a pattern.
-const CLASS: [u8; 65] = {
-    let mut classes = [0; 65];
-    let mut length = 0;
-    while length <= 64 {
-        classes[length] = match length {
-            0..=8 => 0,
-            9..=16 => 1,
-            17..=32 => 2,
-            _ => 3,
-        };
-        length += 1;
-    }
-    classes
-};
+/// The class of a pattern: the place of the narrowest word that holds it, or [`LONG`].
+pub(super) fn class(length: usize) -> usize {
+    const CLASS: [u8; 65] = {
+        let mut classes = [0; 65];
+        let mut length = 9;
+        while length <= 64 {
+            classes[length] = 1 + (length > 16) as u8 + (length > 32) as u8;
+            length += 1;
+        }
+        classes
+    };
+    CLASS.get(length).map_or(LONG, |&class| class.into())
+}
 
 /// The distances of some pairs, as many as there are places.
 pub(super) fn distances<'t, T: Symbol>(
@@ -37,7 +39,8 @@ pub(super) fn distances<'t, T: Symbol>(
 ) {
     let order = in_order(distances.len(), |index| {
         let pair = pair(index);
-        let class = CLASS.get(pair.pattern.length).map_or(CLASSES - 1, |&class| class.into());
+        let is_decided = pair.pattern.length == 0 || cutoff.is_some_and(|cutoff| pair.difference() > cutoff as usize);
+        let class = if is_decided { DECIDED } else { class(pair.pattern.length) };
         class * SHORT + pair.text.length.min(SHORT - 1)
     });
     let Order { mut order, ends } = order;
@@ -45,7 +48,11 @@ pub(super) fn distances<'t, T: Symbol>(
         let pair = &pair;
         let (start, end) = (ends[class * SHORT] as usize, ends[(class + 1) * SHORT] as usize);
         let long = ends[(class + 1) * SHORT - 1] as usize;
-        order[long..end].sort_by_key(|&index| pair(index as usize).text.length);
+        if class == LONG {
+            order[start..end].sort_by_key(|&index| long_key(&pair(index as usize)));
+        } else {
+            order[long..end].sort_by_key(|&index| pair(index as usize).text.length);
+        }
         let batches =
             Batches { level, pair: |index: u32| pair(index as usize), members: &order[start..end], bits, cutoff };
         match class {
@@ -53,9 +60,26 @@ pub(super) fn distances<'t, T: Symbol>(
             1 => batches.of_one_word::<u16>(distances),
             2 => batches.of_one_word::<u32>(distances),
             3 => batches.of_one_word::<u64>(distances),
-            _ => batches.of_words(scratch, distances),
+            LONG => batches.of_words(scratch, distances),
+            _ => {
+                for &index in batches.members {
+                    let pair = pair(index as usize);
+                    let is_empty = pair.pattern.length == 0;
+                    let found = if is_empty { super::length(pair.text.length) } else { BEYOND };
+                    distances[index as usize] = cut(found, cutoff);
+                }
+            }
         }
     }
+}
+
+/// What the first band adds to the difference of the lengths.
+const NARROW: usize = 32;
+
+/// Long pairs are compared together with those of a band about as wide, then by the lengths of their texts: a batch costs
+/// what its dearest pair does.
+fn long_key<T>(pair: &Pair<'_, T>) -> (u32, usize) {
+    ((pair.difference() + NARROW).ilog2(), pair.text.length)
 }
 
 /// Numbers of pairs, by class and then by the length of the text, as far as it is short.
@@ -73,7 +97,7 @@ fn in_order(count: usize, key: impl Fn(usize) -> usize) -> Order {
     let mut counts = [[0_u32; CLASSES * SHORT]; 2];
     let (first, second) = keys.split_at_mut(half);
     for (index, of_second) in second.iter_mut().enumerate() {
-        #[expect(clippy::cast_possible_truncation, reason = "at most 5 times 128")]
+        #[expect(clippy::cast_possible_truncation, reason = "at most 6 times 128")]
         let mut counted = |index: usize, part: usize| {
             let key = key(index);
             counts[part][key] += 1;
@@ -134,14 +158,13 @@ impl<'t, T: Symbol, P: Fn(u32) -> Pair<'t, T>> Batches<'_, P> {
     /// Two passes at most: the first one in a narrow band, whose result is at least the distance and says how wide the
     /// second has to be.
     fn of_words(&self, scratch: &mut Scratch, distances: &mut [u32]) {
-        /// Half the width of the first band.
-        const NARROW: usize = 32;
         let at_once = self.level.bytes() / size_of::<u64>();
         let mut found = [0; 8];
         let mut batch = Vec::with_capacity(8);
         // The band that decides a pair which has to be looked at again.
         let mut again: Vec<(usize, u32)> = Vec::new();
-        for members in self.members.chunks(at_once) {
+        let alike = |a: &u32, b: &u32| long_key(&(self.pair)(*a)).0 == long_key(&(self.pair)(*b)).0;
+        for members in self.members.chunk_by(alike).flat_map(|members| members.chunks(at_once)) {
             batch.clear();
             batch.extend(members.iter().map(|&index| (self.pair)(index)));
             let band = batch.iter().map(Pair::difference).max().unwrap_or(0) + NARROW;
@@ -160,8 +183,8 @@ impl<'t, T: Symbol, P: Fn(u32) -> Pair<'t, T>> Batches<'_, P> {
             }
         }
         again.sort_by_key(|&(band, index)| (band.ilog2(), (self.pair)(index).text.length));
-        for members in again.chunks_mut(at_once) {
-            members.sort_by_key(|&(_, index)| (self.pair)(index).text.length);
+        let alike = |a: &(usize, u32), b: &(usize, u32)| a.0.ilog2() == b.0.ilog2();
+        for members in again.chunk_by_mut(alike).flat_map(|members| members.chunks_mut(at_once)) {
             batch.clear();
             batch.extend(members.iter().map(|&(_, index)| (self.pair)(index)));
             let band = members.iter().map(|&(band, _)| band).max().unwrap_or(0);

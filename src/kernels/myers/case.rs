@@ -53,6 +53,7 @@ pub(super) const INPUT_SOURCES: &[(&str, &str)] = &[
 ];
 pub(super) const CPU_SOURCES: &[(&str, &str)] = &[
     ("batches.rs", include_str!("batches.rs")),
+    ("filter.rs", include_str!("filter.rs")),
     ("lanes.rs", include_str!("lanes.rs")),
     ("many_patterns.rs", include_str!("many_patterns.rs")),
     ("one_pattern.rs", include_str!("one_pattern.rs")),

@@ -18,6 +18,7 @@ mod batches;
 mod case;
 #[cfg(feature = "cli")]
 mod command;
+mod filter;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod lanes;

@@ -44,6 +44,10 @@ impl Pattern {
         Some(Self { length: pattern.len(), tables, codes })
     }
 
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
     fn is_short(pattern: Text<'_>) -> bool {
         pattern.len() <= 64
     }
@@ -60,28 +64,34 @@ pub(super) struct LaidOut {
 }
 
 impl LaidOut {
-    /// None where there are too many different symbols to give each a code, or where it was made for another level.
+    /// None where there are too many different symbols to give each a code, or where lengths differ so much that most of
+    /// the rows would be empty.
     pub(super) fn new(level: Level, texts: &Texts, order: Option<&[u32]>) -> Option<Self> {
         let codes = match texts.symbols() {
             Symbols::Narrow(symbols) => Codes::new(symbols.iter().map(|&symbol| symbol.into()))?,
             Symbols::Wide(symbols) => Codes::new(symbols.iter().copied())?,
         };
         let lanes = level.bytes();
-        let mut laid_out = Self { lanes, codes, rows: Vec::new(), starts: Vec::new() };
         let longest = |last: usize| {
             let last = last.min(texts.len() - 1);
             texts.length(order.map_or(last, |order| order[last] as usize))
         };
+        // As long as the last of the tiles that may be read together with it.
+        let bytes = |first: usize| longest(first + MOST_TILES * lanes - 1).next_multiple_of(BLOCK) * lanes;
+        let firsts = || (0..texts.len()).step_by(lanes);
+        let all = firsts().map(bytes).fold(0, usize::saturating_add);
+        if all > 2 * texts.total() + 64 * lanes * MOST_TILES * BLOCK {
+            return None;
+        }
+        let mut laid_out = Self { lanes, codes, rows: vec![0; all], starts: Vec::with_capacity(firsts().len()) };
         let mut tile = Tile::default();
-        for first in (0..texts.len()).step_by(lanes) {
-            let start = laid_out.rows.len();
+        let mut start = 0;
+        for first in firsts() {
             laid_out.starts.push(start);
-            // As long as the last of the tiles that may be read together with it.
-            let positions = longest(first + MOST_TILES * lanes - 1).next_multiple_of(BLOCK);
-            laid_out.rows.resize(start + positions * lanes, 0);
             tile.fill(texts, order, first..texts.len().min(first + lanes), lanes);
-            let (codes, rows) = (&laid_out.codes, &mut laid_out.rows[start..]);
+            let (codes, rows) = (&laid_out.codes, &mut laid_out.rows[start..start + bytes(first)]);
             crate::dispatch!(level, simd => tile.lay_out(simd, texts, 0, &Called::new(simd, codes), rows));
+            start += bytes(first);
         }
         Some(laid_out)
     }

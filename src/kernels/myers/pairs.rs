@@ -140,7 +140,9 @@ impl Symbol for u8 {
         let mut staged = [0; 64 * 8];
         let staged = &mut staged[..S::u8s::LEN * 8];
         for (into, string) in staged.chunks_exact_mut(W::BITS).zip(strings) {
-            string.copy(from, into);
+            if from < string.length {
+                string.copy(from, into);
+            }
         }
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(planes);
         let of_bit = bytes.len() / bits.len();
@@ -169,7 +171,7 @@ impl Symbol for u32 {
         let lanes = W::Native::<S>::LEN;
         let mut staged = [0; 64];
         let staged = &mut staged[..W::BITS.max(S::u32s::LEN)];
-        for (lane, string) in strings.enumerate() {
+        for (lane, string) in strings.enumerate().filter(|(_, string)| from < string.length) {
             string.copy(from, staged);
             for (plane, bit) in bits.iter().enumerate() {
                 let mut word = 0_u64;
@@ -211,7 +213,7 @@ impl<'t, T> Pair<'t, T> {
     /// Whether a result of a band of this half-width is the distance: a path that leaves the band goes `band` + 1 diagonals
     /// away and comes back to the last cell, each by one edit at least.
     pub(super) fn is_decided(&self, band: usize, found: u32) -> bool {
-        band >= self.text.length || found as usize + self.difference() <= 2 * band + 1
+        band >= self.text.length || (found as usize).saturating_add(self.difference()) <= 2 * band + 1
     }
 
     /// The band that decides whether the distance is at most this.

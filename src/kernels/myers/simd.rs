@@ -6,6 +6,8 @@
 //! | each of many with each of many, up to 64 symbols on one side | [`many_patterns`]: patterns in lanes, the text's symbols shared |
 //! | pairs, and all that is longer | [`pairs`](super::pairs): a pair in each lane, compared bit by bit |
 //!
+//! Under a small cutoff, [`filter`] first leaves out pairs that cannot be within it.
+//!
 //! Lanes are as narrow as the patterns allow: 8, 16, 32 or 64 bits. Work is cut into tasks by its size; no result depends
 //! on how, or on the number of threads.
 
@@ -13,7 +15,7 @@ use super::lanes::Word;
 use super::many_patterns::{self, Alphabet};
 use super::one_pattern::{self, LaidOut, Pattern, Run};
 use super::pairs::{self, Bits, Pair};
-use super::{Text, Texts, batches, cut, length, tile};
+use super::{BEYOND, Text, Texts, batches, cut, filter, length, tile};
 use crate::data::Symbols;
 use crate::error::Error;
 use crate::kernels::Platform;
@@ -60,14 +62,27 @@ fn compare_one(
     distances: &mut [u32],
     platform: &Platform,
 ) -> Result<(), Error> {
-    let mut sorted = order.map(|_| vec![0; texts.len()]);
+    /// Tiles that are read together begin at multiples of this.
+    const TOGETHER: usize = 256;
+    let mut places = 0..texts.len();
+    if let Some(cutoff) = cutoff {
+        // Others differ too much in length.
+        let (length, cutoff) = (pattern.length(), cutoff as usize);
+        let of = |place: usize| texts.length(order.map_or(place, |order| order[place] as usize));
+        let first = |is_below: &dyn Fn(usize) -> bool| partition_point(texts.len(), |place| is_below(of(place)));
+        places.start = first(&|other| other.saturating_add(cutoff) < length) / TOGETHER * TOGETHER;
+        places.end = first(&|other| other <= length.saturating_add(cutoff)).max(places.start);
+    }
+    let mut sorted = order.map(|_| vec![BEYOND; texts.len()]);
     let found = sorted.as_deref_mut().unwrap_or(&mut *distances);
-    let a_task = per_task(texts.total(), texts.len()).next_multiple_of(64);
-    let parts: Vec<_> = found.chunks_mut(a_task).map(Mutex::new).collect();
+    found[..places.start].fill(BEYOND);
+    found[places.end..].fill(BEYOND);
+    let a_task = per_task(texts.total(), texts.len()).next_multiple_of(TOGETHER);
+    let parts: Vec<_> = found[places.clone()].chunks_mut(a_task).map(Mutex::new).collect();
     let threads = worth(platform.threads, texts.total(), texts.len());
     share(threads, parts.len(), Vec::new, |scratch, task| {
         let mut found = parts[task].lock().unwrap_or_else(PoisonError::into_inner);
-        let first = task * a_task;
+        let first = places.start + task * a_task;
         let run = Run { texts, order, places: first..first + found.len(), laid_out };
         one_pattern::distances(platform.level, pattern, &run, scratch, &mut found);
         cut_all(&mut found, cutoff);
@@ -78,6 +93,16 @@ fn compare_one(
         order.iter().zip(sorted).for_each(|(&index, distance)| distances[index as usize] = distance);
     }
     Ok(())
+}
+
+/// How many of the numbers below `count` come before the first that is not so, as they all do.
+fn partition_point(count: usize, is_before: impl Fn(usize) -> bool) -> usize {
+    let mut range = 0..count;
+    while !range.is_empty() {
+        let middle = range.start + range.len() / 2;
+        if is_before(middle) { range.start = middle + 1 } else { range.end = middle }
+    }
+    range.start
 }
 
 /// Texts made ready to be compared with one pattern after another: sorted, and laid out as the vectors of this level read
@@ -165,9 +190,11 @@ pub fn all_pairs(
         return Ok(());
     }
     let symbols = |texts: &Texts, range: &Range<usize>| texts.offsets()[range.end] - texts.offsets()[range.start];
-    let work = symbols(row_texts, &rows).saturating_mul(columns.len()) / 16;
-    let threads = worth(platform.threads, work, rows.len() * columns.len() / 16);
-    let (height, width) = block(rows.len(), columns.len(), threads);
+    let (of_rows, of_columns) = (symbols(row_texts, &rows), symbols(column_texts, &columns));
+    let words = (of_columns / columns.len()).div_ceil(64).max(1);
+    let work = (of_rows.saturating_mul(columns.len()) + of_columns.saturating_mul(rows.len())) / 16;
+    let threads = worth(platform.threads, work.saturating_mul(words), rows.len() * columns.len() / 16);
+    let (height, width) = block(rows.len(), columns.len(), (of_rows / rows.len() * words).max(1), threads);
     let mut blocks: Vec<_> = tiles(rows.clone(), height)
         .flat_map(|rows| tiles(columns.clone(), width).map(move |columns| (rows.clone(), columns, Vec::new())))
         .collect();
@@ -178,27 +205,33 @@ pub fn all_pairs(
         }
     }
     let blocks: Vec<_> = blocks.into_iter().map(Mutex::new).collect();
+    let strings = row_texts.len() + column_texts.len();
+    let is_long = row_texts.total() + column_texts.total() >= 128 * strings;
+    let sides = Sides::new(row_texts, column_texts, is_long, cutoff);
     share(threads, blocks.len(), pairs::Scratch::default, |scratch, task| {
-        let mut block = blocks[task].lock().unwrap_or_else(PoisonError::into_inner);
-        let (rows, columns, parts) = &mut *block;
-        let of_block = Block { row_texts, rows: rows.clone(), column_texts, columns: columns.clone(), cutoff };
-        of_block.compute(platform.level, scratch, parts);
+        let mut task = blocks[task].lock().unwrap_or_else(PoisonError::into_inner);
+        let (rows, columns, parts) = &mut *task;
+        let block = Block { sides: &sides, rows: rows.clone(), columns: columns.clone() };
+        block.compute(platform.level, scratch, parts);
         Ok::<_, Error>(())
     })?;
     Ok(())
 }
 
 /// Rows and columns of a block: enough rows that making tables of the columns costs little, and enough blocks for all
-/// threads.
-fn block(rows: usize, columns: usize, threads: usize) -> (usize, usize) {
+/// threads. `symbols` says what a pair costs that is compared by itself.
+fn block(rows: usize, columns: usize, symbols: usize, threads: usize) -> (usize, usize) {
     const ROWS: usize = 512;
     const COLUMNS: usize = 4096;
     if threads == 1 {
         return (rows.min(ROWS), columns.min(COLUMNS));
     }
     let wanted = 8 * threads;
-    let across = columns.div_ceil(COLUMNS).max((wanted / rows.div_ceil(ROWS)).min(columns.div_ceil(512))).max(1);
-    let down = rows.div_ceil(ROWS).max((wanted / across).min(rows.div_ceil(128))).max(1);
+    let least = SYMBOLS_A_TASK / symbols;
+    let (fewest_rows, fewest_columns) = (least.clamp(1, 128), least.clamp(8, 512));
+    let across = columns.div_ceil(COLUMNS).max((wanted / rows.div_ceil(ROWS)).min(columns.div_ceil(fewest_columns)));
+    let down = rows.div_ceil(ROWS).max((wanted / across.max(1)).min(rows.div_ceil(fewest_rows)));
+    let (across, down) = (across.max(1), down.max(1));
     (rows.div_ceil(down), columns.div_ceil(across))
 }
 
@@ -206,25 +239,35 @@ fn tiles(range: Range<usize>, length: usize) -> impl Iterator<Item = Range<usize
     range.clone().step_by(length).map(move |start| start..range.end.min(start + length))
 }
 
+/// The largest cutoff for which pairs are looked at before they are compared.
+const FEW_EDITS: u32 = 8;
+
 /// Some rows against some columns: what one task does.
 struct Block<'a> {
-    row_texts: &'a Texts,
+    sides: &'a Sides<'a>,
     rows: Range<usize>,
-    column_texts: &'a Texts,
     columns: Range<usize>,
-    cutoff: Option<u32>,
 }
 
 impl Block<'_> {
     fn compute(&self, level: Level, scratch: &mut pairs::Scratch, distances: &mut [&mut [u32]]) {
-        let classes = Classes::of(self.columns.clone().map(|column| self.column_texts.length(column)));
+        if let Some(cutoff) = self.sides.cutoff.filter(|&cutoff| cutoff <= FEW_EDITS)
+            && let Some(near) = self.near(level, cutoff)
+        {
+            distances.iter_mut().for_each(|distances| distances.fill(BEYOND));
+            return self.some(level, &near, scratch, distances);
+        }
+        let column_texts = self.sides.right;
+        let classes = Classes::of(self.columns.clone().map(|column| column_texts.length(column)));
         let mut alphabet = Alphabet::default();
         if classes.words.iter().any(|members| !members.is_empty()) {
-            let patterns = alphabet.number(self.column_texts, self.columns.clone());
-            let texts = alphabet.number(self.row_texts, self.rows.clone());
+            let patterns = alphabet.number(column_texts, self.columns.clone());
+            let texts = alphabet.number(self.sides.left, self.rows.clone());
             macro_rules! of_words {
                 ($word:ty, $members:expr) => {
-                    crate::dispatch!(level, simd => self.of_words::<_, $word>(simd, &alphabet, $members, &patterns, &texts, distances))
+                    crate::dispatch!(level, simd => {
+                        self.of_words::<_, $word>(simd, &alphabet, $members, &patterns, &texts, distances);
+                    })
                 };
             }
             of_words!(u8, &classes.words[0]);
@@ -233,10 +276,46 @@ impl Block<'_> {
             of_words!(u64, &classes.words[3]);
         }
         if !classes.long.is_empty() {
-            self.long(level, &classes.long, scratch, distances);
+            let of_row = |row| classes.long.iter().map(move |&column| (row, column));
+            let pairs: Vec<_> = (0..length(self.rows.len())).flat_map(of_row).collect();
+            self.some(level, &pairs, scratch, distances);
         }
         for distances in distances {
-            cut_all(distances, self.cutoff);
+            cut_all(distances, self.sides.cutoff);
+        }
+    }
+
+    /// Rows and columns, by their numbers in the block, that may be within the cutoff; none if those are too many for
+    /// comparing them one by one.
+    fn near(&self, level: Level, cutoff: u32) -> Option<Vec<(u32, u32)>> {
+        let of_columns = filter::signatures(self.sides.right, self.columns.clone());
+        let of_rows = filter::signatures(self.sides.left, self.rows.clone());
+        let mut near = Vec::new();
+        for (row, &of_row) in (0..).zip(&of_rows) {
+            let found = |column| near.push((row, length(column)));
+            crate::dispatch!(level, simd => filter::near(simd, of_row, &of_columns, 2 * cutoff, found));
+            // A pair by itself costs some twenty times what it costs among all.
+            let looked_at = (row as usize + 1) * of_columns.len();
+            if near.len() > 64 + looked_at / 16 {
+                return None;
+            }
+        }
+        Some(near)
+    }
+
+    /// Some pairs, by their numbers in the block.
+    fn some(&self, level: Level, pairs: &[(u32, u32)], scratch: &mut pairs::Scratch, distances: &mut [&mut [u32]]) {
+        let mut found = vec![0; pairs.len().min(MOST_A_TASK)];
+        for pairs in pairs.chunks(MOST_A_TASK) {
+            let which = |index: usize| {
+                let (row, column) = pairs[index];
+                (self.rows.start + row as usize, self.columns.start + column as usize)
+            };
+            let found = &mut found[..pairs.len()];
+            self.sides.compare(which, level, scratch, found);
+            for (&(row, column), &found) in pairs.iter().zip(&*found) {
+                distances[row as usize][column as usize] = found;
+            }
         }
     }
 
@@ -262,7 +341,7 @@ impl Block<'_> {
                 0..self.rows.len(),
                 &mut scratch,
                 |row, sums| {
-                    let length = length(self.row_texts.length(self.rows.start + row));
+                    let length = length(self.sides.left.length(self.rows.start + row));
                     let distances = &mut *distances[row];
                     if is_run {
                         let distances = &mut distances[first..][..sums.len()];
@@ -278,21 +357,6 @@ impl Block<'_> {
             );
         }
     }
-
-    fn long(&self, level: Level, columns: &[u32], scratch: &mut pairs::Scratch, distances: &mut [&mut [u32]]) {
-        let which = |index: usize| {
-            let column = columns[index % columns.len()] as usize;
-            (self.rows.start + index / columns.len(), self.columns.start + column)
-        };
-        let sides = Sides::new(self.row_texts, self.column_texts, true, self.cutoff);
-        let mut found = vec![0; columns.len() * self.rows.len()];
-        for (first, found) in (0..).step_by(MOST_A_TASK).zip(found.chunks_mut(MOST_A_TASK)) {
-            sides.compare(|index| which(first + index), level, scratch, found);
-        }
-        for (index, distance) in found.into_iter().enumerate() {
-            distances[index / columns.len()][columns[index % columns.len()] as usize] = distance;
-        }
-    }
 }
 
 /// Places of strings by the words that they fit into.
@@ -305,13 +369,7 @@ impl Classes {
     fn of(lengths: impl Iterator<Item = usize>) -> Self {
         let mut classes = Self { words: Default::default(), long: Vec::new() };
         for (index, length) in (0..).zip(lengths) {
-            match length {
-                0..=8 => classes.words[0].push(index),
-                9..=16 => classes.words[1].push(index),
-                17..=32 => classes.words[2].push(index),
-                33..=64 => classes.words[3].push(index),
-                _ => classes.long.push(index),
-            }
+            classes.words.get_mut(batches::class(length)).unwrap_or(&mut classes.long).push(index);
         }
         // A few that would fit into narrower words join the next: neighbours that stay together are stored together.
         for class in 0..3 {
@@ -338,7 +396,7 @@ fn compare(
     let sides = Sides::new(left, right, symbols / distances.len().max(1) >= 128, cutoff);
     // Long ones cost more for each symbol.
     let (rows, columns) = (left.total() / left.len().max(1), right.total() / right.len().max(1));
-    let work = symbols.saturating_mul(rows.min(columns).div_ceil(64));
+    let work = symbols.saturating_mul(rows.min(columns).div_ceil(64).max(1));
     let a_task = per_task(work, distances.len());
     let threads = worth(platform.threads, work, distances.len());
     let parts: Vec<_> = distances.chunks_mut(a_task).map(Mutex::new).collect();

@@ -235,6 +235,64 @@ fn all_pairs_of_every_length() {
 }
 
 #[test]
+fn long_pairs_of_all_kinds_side_by_side() {
+    let mut rng = noise(61);
+    let base = string(&mut rng, 1, 3_000);
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for edits in [0, 3, 40, 400] {
+        for length in [65, 70, 300, 2_900, 3_000] {
+            left.push(base[..length].to_vec());
+            right.push(edited(&mut rng, 1, &base[..length.max(1_000)], edits));
+        }
+    }
+    left.extend([vec![], base.clone(), base[..10].to_vec()]);
+    right.extend([base.clone(), vec![], base.clone()]);
+    let (left, right): (Texts, Texts) = (left.iter().collect(), right.iter().collect());
+    let exact: Vec<u32> = left.iter().zip(right.iter()).map(|(a, b)| reference::distance(a, b)).collect();
+    for cutoff in [None, Some(1), Some(40), Some(700)] {
+        let expected: Vec<u32> = exact.iter().map(|&distance| cut(distance, cutoff)).collect();
+        for platform in platforms() {
+            let mut found = vec![7; left.len()];
+            pairs(&left, &right, cutoff, &mut found, &platform).unwrap();
+            assert_eq!(found, expected, "{}, cutoff {cutoff:?}", platform.level);
+        }
+    }
+}
+
+#[test]
+fn a_small_cutoff_loses_no_pair_however_many_there_are() {
+    let mut rng = noise(71);
+    // Nearly all are near; some are; few are.
+    for longest in [4, 9, 14] {
+        let texts: Texts = (0..300).map(|i| string(&mut rng, 0, 1 + i % longest)).collect();
+        let exact: Vec<u32> = texts
+            .iter()
+            .flat_map(|a| texts.iter().map(move |b| reference::distance(a, b)).collect::<Vec<_>>())
+            .collect();
+        for cutoff in [0, 1, 2, 8, 9] {
+            let expected: Vec<u32> = exact.iter().map(|&distance| cut(distance, Some(cutoff))).collect();
+            for platform in platforms() {
+                let mut found = vec![7; exact.len()];
+                all_pairs(&texts, 0..300, &texts, 0..300, Some(cutoff), &mut found, &platform).unwrap();
+                assert!(found == expected, "{}, up to {longest}, cutoff {cutoff}", platform.level);
+            }
+        }
+    }
+}
+
+#[test]
+fn texts_of_very_different_lengths_are_not_laid_out() {
+    let texts: Texts = (0..300).map(|i| vec![97; if i == 7 { 20_000 } else { 3 }]).collect();
+    let pattern = one(&[97; 5]);
+    for platform in platforms() {
+        let mut found = vec![0; 300];
+        PreparedTexts::new(&texts, &platform).distances(pattern.get(0), None, &mut found, &platform).unwrap();
+        let expected: Vec<u32> = (0..300).map(|i| if i == 7 { 19_995 } else { 2 }).collect();
+        assert_eq!(found, expected, "{}", platform.level);
+    }
+}
+
+#[test]
 fn the_same_for_any_number_of_threads() {
     let mut rng = noise(31);
     let texts: Texts = (0..9_000).map(|i| string(&mut rng, 1, i % 40)).collect();
