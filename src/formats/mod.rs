@@ -119,7 +119,8 @@ impl Format {
 
 /// The extension in lower case, without `.gz` or `.zst`.
 pub(crate) fn extension(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    // The rest of a name need not be UTF-8.
+    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
     name.rsplit_once('.').map(|(_, extension)| extension.to_owned())
 }

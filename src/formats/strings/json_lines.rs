@@ -31,7 +31,7 @@ pub(super) fn read(file: &File, wanted: &[Column], count: usize) -> Result<Vec<S
                 &file.path,
                 format!("line {number}{column}"),
                 "one JSON value",
-                format!("{said} in {}", quote(line)),
+                format!("{} ({said})", quote(line)),
             )
         })?;
         for ((slot, column), pool) in slots.iter().zip(wanted).zip(&mut columns) {

@@ -4,12 +4,14 @@
 //!
 //! - `.txt`, and files without an extension: a line. It ends at LF or CR LF, which are no part of it, or at the end of the
 //!   file. An empty line is the empty string; what follows the last line end is a line only if it is not empty.
-//! - `.csv`: a field of each record, quoted as in RFC 4180: a quoted field may hold commas, quotes and line ends. An empty
+//! - `.csv`: a field of each record, quoted as in RFC 4180: a quoted field may hold commas, quotes and line ends, and ends
+//!   at its closing quote: text after it is an error. Elsewhere than at the start of a field, a quote is a letter. An empty
 //!   field is the empty string; a record with fewer or more fields than the first is an error. Blank lines are no records.
 //! - `.tsv`: a field of each line. Quotes have no meaning. Blank lines are no records.
 //! - `.jsonl`: a field of the object in each line, or the line where it is a JSON string. A field that is missing, null or
 //!   no string is an error. Blank lines are skipped.
-//! - `.fasta`: the sequence of each record, its lines joined; its name is the first word of the heading.
+//! - `.fasta`: the sequence of each record, its lines joined; its name is the first word of the heading. Lines that begin
+//!   with `;` are comments; blanks inside a sequence are no symbols.
 //! - `.fastq`: the sequence of each record of four lines; its name likewise.
 //!
 //! A byte order mark (UTF-8) at the start of the file is left out. Bytes are taken as they are; whether they have to be
@@ -29,7 +31,7 @@ mod tests;
 use super::{dotted, extension, text};
 use crate::data::ByteStrings;
 use crate::error::Error;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,6 +66,16 @@ impl StringFormat {
             Self::Fasta => "fasta",
             Self::Fastq => "fastq",
         }
+    }
+
+    /// Whether a column can be chosen, or a field.
+    pub fn has_columns(self) -> bool {
+        self.is_table() || self == Self::Jsonl
+    }
+
+    /// Whether its first line may be a header.
+    pub fn is_table(self) -> bool {
+        matches!(self, Self::Csv | Self::Tsv)
     }
 
     /// The names of all formats, for messages.
@@ -230,7 +242,16 @@ impl File {
     fn read(path: &Path, options: &StringOptions) -> Result<Self, Error> {
         let format = StringFormat::of(path, options.format)?;
         let mut bytes = Vec::new();
-        text::open(path)?.read_to_end(&mut bytes).map_err(|error| Error::file(text::named(path), error))?;
+        text::open(path)?.read_to_end(&mut bytes).map_err(|error| {
+            // Only what decompresses finds these in a file.
+            let found = match error.kind() {
+                ErrorKind::UnexpectedEof => "the end of the file".to_owned(),
+                ErrorKind::InvalidData | ErrorKind::InvalidInput => error.to_string(),
+                _ => return Error::file(text::named(path), error),
+            };
+            let position = format!("byte {} of what it holds", bytes.len() + 1);
+            Error::format(text::named(path), position, "whole gzip or zstd data", found)
+        })?;
         if bytes.starts_with("\u{feff}".as_bytes()) {
             bytes.drain(..3);
         }

@@ -17,9 +17,9 @@ impl Records {
         Self { sequences: Pool::new(), names: Pool::new(), lines: Vec::new() }
     }
 
-    /// Takes the heading, without its mark: its first word is the name.
+    /// Takes the heading, without its mark: its first word is the name, with or without a space before it.
     fn begin(&mut self, heading: &[u8], line: u64) {
-        self.names.push(heading.split(u8::is_ascii_whitespace).next().unwrap_or_default());
+        self.names.push(heading.trim_ascii_start().split(u8::is_ascii_whitespace).next().unwrap_or_default());
         self.lines.push(line);
     }
 
@@ -43,8 +43,11 @@ pub(super) fn read_fasta(file: &File) -> Result<StringList, Error> {
                 records.sequences.end();
             }
             records.begin(heading, number);
+        } else if line.starts_with(b";") {
+            // A comment.
         } else if !records.lines.is_empty() {
-            records.sequences.bytes.extend_from_slice(line.trim_ascii());
+            // Blanks only group the symbols.
+            line.split(u8::is_ascii_whitespace).for_each(|word| records.sequences.bytes.extend_from_slice(word));
         } else if !line.trim_ascii().is_empty() {
             return Err(file.error(number, "a heading, > and a name, before the first sequence", quote(line)));
         }

@@ -4,7 +4,7 @@ use super::lines::Lines;
 use super::{Column, File, Pool, StringFormat, StringList};
 use crate::error::Error;
 use crate::formats::text::quote;
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memchr2, memchr3};
 use std::io::Read;
 
 /// Reads `count` columns: those that are given, or, where none is, all there are.
@@ -13,6 +13,7 @@ pub(super) fn read(file: &File, wanted: &[Column], count: usize, header: bool) -
         Table { file, wanted, count, header, width: 0, columns: Vec::new(), pools: Vec::new(), lines: Vec::new() };
     // Quotes, and the lone CR that ends a record as well, are for the csv crate; else each line is a record.
     if file.format == StringFormat::Csv && has_quotes_or_lone_cr(&file.bytes) {
+        check_quotes(file)?;
         quoted(file, |line, fields| table.record(line, fields))?;
     } else {
         let delimiter = if file.format == StringFormat::Csv { b',' } else { b'\t' };
@@ -34,6 +35,39 @@ pub(super) fn read(file: &File, wanted: &[Column], count: usize, header: bool) -
 fn has_quotes_or_lone_cr(bytes: &[u8]) -> bool {
     memchr(b'"', bytes).is_some()
         || memchr_iter(b'\r', bytes).any(|at| bytes.get(at + 1).is_some_and(|&next| next != b'\n'))
+}
+
+/// Refuses text after a closing quote, which the csv crate takes for a part of the field.
+fn check_quotes(file: &File) -> Result<(), Error> {
+    let bytes = file.bytes.as_slice();
+    // The start of a field; behind the end of the file, there is none.
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] != b'"' {
+            at += memchr3(b',', b'\n', b'\r', &bytes[at..]).map_or(bytes.len(), |length| length + 1);
+            continue;
+        }
+        at += 1;
+        loop {
+            // A quote that is never closed is found when the records are read.
+            let Some(length) = memchr(b'"', &bytes[at..]) else { return Ok(()) };
+            at += length + 1;
+            if bytes.get(at) != Some(&b'"') {
+                break;
+            }
+            at += 1;
+        }
+        match bytes.get(at) {
+            None | Some(b',' | b'\n' | b'\r') => at += 1,
+            Some(_) => {
+                let line = 1 + memchr_iter(b'\n', &bytes[..at]).count() as u64;
+                let rest = &bytes[at..];
+                let rest = &rest[..memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())];
+                return Err(file.error(line, "a comma or the end of the line after a closing quote", quote(rest)));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Hands each record and its line on, as the csv crate reads it.

@@ -111,6 +111,28 @@ fn the_format_is_what_the_extension_says_then_what_is_wanted() {
 }
 
 #[test]
+fn a_compressed_file_that_is_cut_off_is_refused_by_what_is_missing() {
+    let text: Vec<u8> =
+        (0..5_000_u32).flat_map(|i| format!("{}\n", i.wrapping_mul(2_654_435_761)).into_bytes()).collect();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(&text).unwrap();
+    let gzip = gzip.finish().unwrap();
+    assert_eq!(strings("x.txt.gz", &gzip, None).len(), 5_000);
+    let message = error("x.txt.gz", &gzip[..gzip.len() / 2], None);
+    let (position, rest) = message.strip_prefix("x.txt.gz: byte ").unwrap().split_once(' ').unwrap();
+    assert!((1..text.len()).contains(&position.parse().unwrap()), "{message}");
+    assert_eq!(rest, "of what it holds: expected whole gzip or zstd data, found the end of the file");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_name_that_is_not_utf8_has_an_extension() {
+    use std::os::unix::ffi::OsStrExt;
+    let name = Path::new(std::ffi::OsStr::from_bytes(b"caf\xe9.CSV.gz"));
+    assert_eq!(StringFormat::of(name, None).ok(), Some(StringFormat::Csv));
+}
+
+#[test]
 fn columns_are_chosen_by_number_or_by_name() {
     let csv = b"id,name\r\n1,Ada\r\n\r\n2,\"Lovelace, A.\"\n3,\"two\nlines \"\"quoted\"\"\"\n4,\n";
     let quoted = ["Ada", "Lovelace, A.", "two\nlines \"quoted\"", ""];
@@ -193,6 +215,19 @@ fn a_broken_table_is_refused_by_its_line() {
         );
     }
     assert_eq!(strings("x.csv", b"\"closed at the end\"", None), ["closed at the end"]);
+    for (text, line, found) in [
+        (&b"\"a\"b,c\n"[..], 1, "b,c"),
+        (b"x,\"y\ny\"\r\nz,\"\"\"\" \r\n", 3, " "),
+        (b"a,b\r\n\r\n1,\"2\"3\"\n", 3, "3\\\""),
+    ] {
+        assert_eq!(
+            error("x.csv", text, Some("1")),
+            format!(
+                "x.csv: line {line}: expected a comma or the end of the line after a closing quote, found \"{found}\""
+            )
+        );
+    }
+    assert_eq!(strings("x.csv", b"5\" disk,\"\"\n\"\"\"\",\"b,\"\"\"\r\"x\",", Some("1")), ["5\" disk", "\"", "x"]);
 }
 
 #[test]
@@ -256,11 +291,11 @@ fn a_field_that_is_missing_or_null_is_never_the_empty_string() {
 fn broken_json_is_refused_by_its_line_and_byte() {
     assert_eq!(
         error("x.jsonl", b"{\"a\": \"x\"}\n{\"a\": \"x\"", Some("a")),
-        "x.jsonl: line 2, byte 9: expected one JSON value, found EOF while parsing an object in \"{\\\"a\\\": \\\"x\\\"\""
+        "x.jsonl: line 2, byte 9: expected one JSON value, found \"{\\\"a\\\": \\\"x\\\"\" (EOF while parsing an object)"
     );
     assert_eq!(
         error("x.jsonl", b"{\"a\": \"x\"} {}\n", Some("a")),
-        "x.jsonl: line 1, byte 12: expected one JSON value, found trailing characters in \"{\\\"a\\\": \\\"x\\\"} {}\""
+        "x.jsonl: line 1, byte 12: expected one JSON value, found \"{\\\"a\\\": \\\"x\\\"} {}\" (trailing characters)"
     );
     assert!(error("x.jsonl", b"{\"a\": \"\\ud800\"}\n", Some("a")).starts_with("x.jsonl: line 1, byte "));
     assert!(error("x.jsonl", b"{\"a\": \"\xff\"}\n", Some("a")).starts_with("x.jsonl: line 1, byte "));
@@ -272,10 +307,14 @@ fn broken_json_is_refused_by_its_line_and_byte() {
 fn sequences_keep_their_names() {
     let fasta = b"\n>seq1 first one\r\nACGT\r\nAC GT\r\n\r\n>seq2\n>\nTT\n";
     let read_ = read("x.fasta", fasta, None).unwrap();
-    assert_eq!(list(&read_.strings), ["ACGTAC GT", "", "TT"]);
+    assert_eq!(list(&read_.strings), ["ACGTACGT", "", "TT"]);
     assert_eq!(list(read_.names.as_ref().unwrap()), ["seq1", "seq2", ""]);
     assert_eq!((read_.line(0), read_.line(1), read_.line(2)), (2, 6, 7));
     assert_eq!(strings("x.fa", b"", None), [""; 0]);
+    // A space before the name is none; what begins with ; is a comment, wherever it stands.
+    let read_ = read("x.fa", b";of old\n> name of it\nAC ;\n; in between\n G\tT \n>\tb\n", None).unwrap();
+    assert_eq!(list(&read_.strings), ["AC;GT", ""]);
+    assert_eq!(list(read_.names.as_ref().unwrap()), ["name", "b"]);
     assert_eq!(
         error("x.fa", b"\nACGT\n", None),
         "x.fa: line 2: expected a heading, > and a name, before the first sequence, found \"ACGT\""
