@@ -319,6 +319,10 @@ fn files_hold_what_stdout_would() {
     );
     let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
     assert_eq!(read("out.csv"), csv);
+    // A name says what the file holds; --json is about stdout.
+    let arguments = [SEARCH.as_slice(), &["-k", "4", "--query", "2", "--query", "0", "--json"]].concat();
+    let output = lodestar().args(&arguments).arg("--output").arg(path("json.csv")).output().unwrap();
+    assert_eq!((output.status.code(), read("json.csv")), (Some(0), csv.clone()), "{}", err(&output));
     assert_eq!(read("out.tsv"), csv.replace(',', "\t"));
     assert_eq!(read("out.jsonl"), answer(&search(&["-k", "4", "--query", "2", "--query", "0", "--json"])));
     for line in read("out.jsonl").lines() {

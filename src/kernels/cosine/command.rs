@@ -230,7 +230,7 @@ fn view(arguments: &Arguments, io: &Io) -> anyhow::Result<View> {
             return Err(Error::argument("--output-format", "a format for files", "table, which is for stdout").into());
         }
         Some(format) => list(format).unwrap_or(ListFormat::Csv),
-        None if io.json => ListFormat::Jsonl,
+        // What a file is called says what it holds; --json is about stdout.
         None => ListFormat::of(path)?,
     };
     format.check_writable(path)?;
