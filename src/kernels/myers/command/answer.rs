@@ -28,8 +28,9 @@ impl Sink {
         let path = arguments.output.as_deref().filter(|path| !is_stdin(path));
         let format = match (arguments.output_format, path) {
             (Some(format), _) => format,
-            (None, _) if io.json => OutputFormat::Jsonl,
+            // What a file is called says what it holds; --json is about stdout.
             (None, Some(path)) => by_extension(path)?,
+            (None, None) if io.json => OutputFormat::Jsonl,
             (None, None) => OutputFormat::Csv,
         };
         let refuse = |flag: &str, found: &str| {
@@ -82,10 +83,10 @@ impl Sink {
 
     /// Writes what `format(part, bytes)` appends for each part, in order. The parts are formatted by all threads, so many at a
     /// time that they stay in cache.
-    pub(super) fn write_parts(
+    pub(super) fn write_parts<Part: Sync>(
         &mut self,
-        parts: usize,
-        format: impl Fn(usize, &mut Vec<u8>) + Sync,
+        mut parts: impl Iterator<Item = Part>,
+        format: impl Fn(&Part, &mut Vec<u8>) + Sync,
         threads: &ThreadPool,
         io: &mut Io,
     ) -> Result<(), Error> {
@@ -93,18 +94,20 @@ impl Sink {
         let at_a_time = threads.current_num_threads() * 2;
         let mut buffers = std::mem::take(&mut self.parts);
         buffers.resize_with(at_a_time, Vec::new);
-        for first in (0..parts).step_by(at_a_time) {
-            let now = at_a_time.min(parts - first);
-            let work = |(index, buffer): (usize, &mut Vec<u8>)| {
-                buffer.clear();
-                format(first + index, buffer);
-            };
-            if now == 1 {
-                work((0, &mut buffers[0]));
-            } else {
-                threads.install(|| buffers[..now].par_iter_mut().enumerate().for_each(work));
+        let work = |(buffer, part): (&mut Vec<u8>, &Part)| {
+            buffer.clear();
+            format(part, buffer);
+        };
+        let mut now = Vec::with_capacity(at_a_time);
+        loop {
+            now.clear();
+            now.extend(parts.by_ref().take(at_a_time));
+            match now.as_slice() {
+                [] => break,
+                [part] => work((&mut buffers[0], part)),
+                now => threads.install(|| buffers.par_iter_mut().zip(now).for_each(work)),
             }
-            for buffer in &buffers[..now] {
+            for buffer in &buffers[..now.len()] {
                 self.write(buffer, io)?;
             }
         }
@@ -132,7 +135,7 @@ fn same_file(input: &Path, output: &Path) -> bool {
 }
 
 fn by_extension(path: &Path) -> Result<OutputFormat, Error> {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     Ok(match extension.as_str() {
         "csv" => OutputFormat::Csv,
         "tsv" => OutputFormat::Tsv,

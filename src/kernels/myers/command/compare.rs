@@ -14,13 +14,16 @@ use crate::formats::Cells;
 use crate::kernels::Platform;
 use crate::units::Bytes;
 use rayon::ThreadPool;
+use rayon::prelude::*;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Memory for the distances of a block, where the person does not say.
 const MEMORY: u64 = 64 << 20;
-/// Distances that are formatted in one part.
+/// Distances that are formatted in one part, at most.
 const PART: usize = 1 << 14;
+/// Bytes of a part, about: of long strings it holds fewer distances, down to a single one.
+const PART_BYTES: usize = 1 << 20;
 /// Distances that are looked at together.
 const PIECE: usize = 64;
 
@@ -127,10 +130,8 @@ impl<'a> Compare<'a> {
         }
         if let Some(k) = self.arguments.nearest {
             let best = self.nearest(k, None, &distances, |row| self.inputs.longer(row, row));
-            let write = |_, bytes: &mut Vec<u8>| {
-                best.iter().for_each(|&row| records.record(row, row, distances[row], bytes));
-            };
-            return sink.write_parts(1, write, self.threads, io);
+            let best: Vec<_> = best.into_iter().map(|row| (row, row, distances[row])).collect();
+            return self.list(&best, records, sink, io);
         }
         let block = Block { rows: 0..1, columns: 0..distances.len(), distances: &distances };
         self.all(&block, |_, row| (row, row), records, sink, io)
@@ -186,8 +187,7 @@ impl<'a> Compare<'a> {
         let (format, inputs) = (sink.format(), self.inputs);
         let (once, without_self) = (matches!(inputs.form, Form::Within(_)), self.is_without_self());
         let width = block.columns.len();
-        let write = |part: usize, bytes: &mut Vec<u8>| {
-            let range = part * PART..block.distances.len().min((part + 1) * PART);
+        let write = |range: &Range<usize>, bytes: &mut Vec<u8>| {
             let distances = &block.distances[range.clone()];
             if format == OutputFormat::Npy && records.cells() != Cells::F32 {
                 return records.cells().append(distances, bytes);
@@ -220,7 +220,22 @@ impl<'a> Compare<'a> {
                 }
             }
         };
-        sink.write_parts(block.distances.len().div_ceil(PART), write, self.threads, io)
+        let of_a_record = |place: usize| match inputs.form {
+            Form::Pairs(_) => records.bytes_of_any(),
+            _ => records.bytes_of_row(block.rows.start + place / width),
+        };
+        sink.write_parts(parts(block.distances.len(), width, of_a_record), write, self.threads, io)
+    }
+
+    /// Writes some records, each part of them by its own length.
+    fn list(&self, list: &[(usize, usize, u32)], records: &Records, sink: &mut Sink, io: &mut Io) -> Result<(), Error> {
+        let parts = parts(list.len(), 1, |place| records.bytes(list[place].0, list[place].1));
+        let write = |range: &Range<usize>, bytes: &mut Vec<u8>| {
+            for &(left, right, distance) in &list[range.clone()] {
+                records.record(left, right, distance, bytes);
+            }
+        };
+        sink.write_parts(parts, write, self.threads, io)
     }
 
     /// Writes the nearest of each row of a block.
@@ -233,18 +248,26 @@ impl<'a> Compare<'a> {
         io: &mut Io,
     ) -> Result<(), Error> {
         let width = block.columns.len();
-        let at_a_time = (PART / width).max(1);
-        let write = |part: usize, bytes: &mut Vec<u8>| {
-            let rows = part * at_a_time..block.rows.len().min((part + 1) * at_a_time);
-            for (row, distances) in rows.clone().zip(block.distances[rows.start * width..].chunks_exact(width)) {
-                let left = block.rows.start + row;
+        // Rows that one thread takes at a time, and that are looked through before what they have is written.
+        let of_a_thread = (PART / width).max(1);
+        let at_a_time = of_a_thread * self.threads.current_num_threads() * 2;
+        for (chunk, distances) in block.distances.chunks(at_a_time * width).enumerate() {
+            let started = Instant::now();
+            let first = block.rows.start + chunk * at_a_time;
+            let nearest_of = |(row, distances): (usize, &[u32])| {
+                let left = first + row;
                 let own = self.is_without_self().then_some(left);
-                for right in self.nearest(k, own, distances, |right| self.inputs.longer(left, right)) {
-                    records.record(left, right, distances[right], bytes);
-                }
-            }
-        };
-        sink.write_parts(block.rows.len().div_ceil(at_a_time), write, self.threads, io)
+                let best = self.nearest(k, own, distances, |right| self.inputs.longer(left, right));
+                best.into_iter().map(|right| (left, right, distances[right])).collect::<Vec<_>>()
+            };
+            let best: Vec<_> = self.threads.install(|| {
+                let rows = distances.par_chunks_exact(width).enumerate().with_min_len(of_a_thread);
+                rows.flat_map_iter(nearest_of).collect()
+            });
+            sink.writing += started.elapsed();
+            self.list(&best, records, sink, io)?;
+        }
+        Ok(())
     }
 
     /// The places of the nearest, nearest first, without the own one; `longer` says how long the longer string is.
@@ -256,6 +279,29 @@ impl<'a> Compare<'a> {
             nearest::smallest_distances(k, own, distances)
         }
     }
+}
+
+/// Cuts `places`, `width` of them a row, into parts; the records of a row are about `bytes(place)` long. So what waits to be
+/// written is bounded, whatever the length of the strings.
+fn parts(places: usize, width: usize, bytes: impl Fn(usize) -> usize) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let (mut end, mut room) = (start, PART_BYTES);
+        let last = places.min(start + PART);
+        while end < last {
+            let bytes = bytes(end).max(1);
+            // One at least, however long.
+            let count = (room / bytes).max(usize::from(end == start)).min(last - end).min(width - end % width);
+            if count == 0 {
+                break;
+            }
+            end += count;
+            room = room.saturating_sub(count.saturating_mul(bytes));
+        }
+        let part = start..end;
+        start = end;
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 fn as_f32(distance: u32, longer: usize) -> f32 {
@@ -277,4 +323,25 @@ fn room(count: usize) -> Result<Vec<u32>, Error> {
     })?;
     distances.resize(count, 0);
     Ok(distances)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_follow_each_other_and_hold_as_many_records_as_their_bytes_allow() {
+        let cut = |places, width, bytes: &dyn Fn(usize) -> usize| {
+            parts(places, width, bytes).map(|part| (part.start, part.end)).collect::<Vec<_>>()
+        };
+        assert!(cut(0, 1, &|_| 1).is_empty());
+        assert_eq!(cut(PART + 1, PART + 1, &|_| 1), [(0, PART), (PART, PART + 1)]);
+        assert_eq!(cut(3, 3, &|_| 0), [(0, 3)]);
+        // A record that is longer than a part is one by itself.
+        assert_eq!(cut(3, 3, &|_| PART_BYTES + 1), [(0, 1), (1, 2), (2, 3)]);
+        assert_eq!(cut(5, 5, &|_| PART_BYTES / 2), [(0, 2), (2, 4), (4, 5)]);
+        // A row of short records, one of long ones, and one of short ones again.
+        let rows = |place: usize| if place / 4 == 1 { PART_BYTES / 2 } else { 10 };
+        assert_eq!(cut(12, 4, &rows), [(0, 5), (5, 7), (7, 12)]);
+    }
 }

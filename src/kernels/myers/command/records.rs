@@ -6,6 +6,9 @@ use super::inputs::{Inputs, Shown, is_quoted};
 use crate::formats::Cells;
 use std::io::Write;
 
+/// Bytes of the numbers of a record, about.
+const NUMBERS: usize = 32;
+
 /// How a pair and its distance are written.
 pub(super) struct Records<'a> {
     inputs: &'a Inputs<'a>,
@@ -13,6 +16,8 @@ pub(super) struct Records<'a> {
     similarity: bool,
     /// Of .npy.
     cells: Cells,
+    /// Of what is shown of one string, on either side.
+    means: [usize; 2],
 }
 
 impl<'a> Records<'a> {
@@ -23,7 +28,31 @@ impl<'a> Records<'a> {
             None => inputs.largest(),
         };
         let cells = if arguments.similarity { Cells::F32 } else { Cells::up_to(largest) };
-        Self { inputs, format, similarity: arguments.similarity, cells }
+        let mut records = Self { inputs, format, similarity: arguments.similarity, cells, means: [0; 2] };
+        records.means = records.shown().map(|shown| {
+            shown.map_or(0, |(_, shown)| {
+                let total: usize = shown.strings.iter().map(<[u8]>::len).sum();
+                total.div_ceil(shown.strings.len().max(1))
+            })
+        });
+        records
+    }
+
+    /// Bytes of a record, about.
+    pub(super) fn bytes(&self, left: usize, right: usize) -> usize {
+        let of = |(shown, at): (Option<(_, &Shown)>, usize)| shown.map_or(0, |(_, shown)| shown.strings.get(at).len());
+        NUMBERS + self.shown().into_iter().zip([left, right]).map(of).sum::<usize>()
+    }
+
+    /// Bytes of a record of this left string, about: exact in the mean of all right ones.
+    pub(super) fn bytes_of_row(&self, left: usize) -> usize {
+        let [shown, _] = self.shown();
+        NUMBERS + shown.map_or(0, |(_, shown)| shown.strings.get(left).len()) + self.means[1]
+    }
+
+    /// Bytes of a record, in the mean of all.
+    pub(super) fn bytes_of_any(&self) -> usize {
+        NUMBERS + self.means[0] + self.means[1]
     }
 
     pub(super) fn cells(&self) -> Cells {
