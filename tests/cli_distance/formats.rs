@@ -1,6 +1,6 @@
 //! What is read and what is written.
 
-use super::{Folder, err, out};
+use super::{Folder, err, lines, out};
 use std::io::Write;
 
 #[test]
@@ -20,6 +20,16 @@ fn columns_of_tables_are_chosen_by_name_or_number() {
         folder.answer(&["people.csv", "people.tsv", "--columns", "name,1", "--nearest", "1", "--no-text", "--quiet"]),
         "left,right,distance\n0,0,0\n1,0,11\n2,0,3\n"
     );
+    // Of two files, a column is of the one that has columns.
+    folder.write("names.txt", "Ada\n");
+    let (first, second) =
+        ("left,right,distance\n0,0,0\n0,1,11\n0,2,3\n", "left,right,distance\n0,0,0\n1,0,11\n2,0,3\n");
+    for columns in [["--column", "name"], ["--columns", ",name"]] {
+        assert_eq!(folder.answer(&[&["names.txt", "people.csv", "--no-text"], &columns[..]].concat()), first);
+    }
+    for columns in [["--column", "name"], ["--columns", "name,"]] {
+        assert_eq!(folder.answer(&[&["people.csv", "names.txt", "--no-text"], &columns[..]].concat()), second);
+    }
     // Where there is one column, it need not be chosen.
     folder.write("one.csv", "Ada\n\n\"\"\n");
     assert_eq!(folder.answer(&["Ada", "one.csv", "--output-format", "txt", "-q"]), "0\n3\n");
@@ -103,6 +113,48 @@ fn files_hold_what_stdout_would() {
             assert!(folder.read(&name) == to_stdout.stdout && !to_stdout.stdout.is_empty(), "{format} {form:?}");
         }
     }
+}
+
+#[test]
+fn a_file_holds_what_its_name_says_with_and_without_json() {
+    let folder = Folder::new();
+    for name in ["out.csv", "out.tsv", "out.txt", "out.npy"] {
+        assert_eq!(folder.answer(&["kitten", "words.txt", "--output", name]), "");
+        let expected = folder.read(name);
+        assert_eq!(folder.answer(&["kitten", "words.txt", "--output", name, "--json"]), "");
+        assert!(folder.read(name) == expected, "{name}");
+    }
+}
+
+#[test]
+fn long_texts_are_written_one_by_one_and_whole() {
+    let folder = Folder::new();
+    let texts: Vec<String> = [3_000_000, 1, 600_000, 0].into_iter().map(|length| "a".repeat(length)).collect();
+    folder.write("long.txt", lines(&texts));
+    folder.write("short.txt", "\na\n");
+    let mut expected = String::from("left,right,distance,left_text,right_text\n");
+    for (at, text) in texts.iter().enumerate() {
+        let length = text.len();
+        expected += &format!("{at},0,{length},{text},\n{at},1,{},{text},a\n", length.abs_diff(1));
+    }
+    for threads in ["1", "3"] {
+        assert!(folder.answer(&["long.txt", "short.txt", "--threads", threads]) == expected, "{threads}");
+    }
+    let nearest = folder.answer(&["short.txt", "long.txt", "--nearest", "4"]);
+    let rows: Vec<_> = nearest.lines().skip(1).map(|line| (&line[..3], line.len())).collect();
+    assert_eq!(
+        rows,
+        [
+            ("0,3", 7),
+            ("0,1", 8),
+            ("0,2", 600_012),
+            ("0,0", 3_000_013),
+            ("1,1", 9),
+            ("1,3", 8),
+            ("1,2", 600_013),
+            ("1,0", 3_000_014)
+        ]
+    );
 }
 
 /// The header of a .npy file, and its data.

@@ -113,7 +113,20 @@ fn what_looks_like_a_file_and_is_none_is_not_taken_for_a_text() {
         folder.refusal(&["kitten"]),
         "FILE: expected a file (of one text, say also which file to compare it with), found \"kitten\", and there is no such file"
     );
-    assert_eq!(folder.refusal(&["kitten", "nowhere.txt"]), "nowhere.txt: No such file or directory (os error 2)");
+    for second in ["nowhere.txt", "sitting"] {
+        for first in ["kitten", "words.txt"] {
+            assert_eq!(
+                folder.refusal(&[first, second]),
+                format!("FILE: expected a file of strings, found {second:?}, and there is no such file")
+            );
+        }
+    }
+    std::fs::create_dir(folder.path("folder")).unwrap();
+    assert_eq!(
+        folder.refusal(&["folder"]),
+        "FILE: expected a file (of one text, say also which file to compare it with), found \"folder\", which is a folder"
+    );
+    assert_eq!(folder.refusal(&["kitten", "folder"]), "folder: is a folder, not a file");
     assert_eq!(folder.refusal(&["--pairs", "nowhere.csv"]), "nowhere.csv: No such file or directory (os error 2)");
     folder.write("x.dat", "a\n");
     assert_eq!(
@@ -157,6 +170,26 @@ fn arguments_that_do_not_fit_together_are_refused() {
     assert_eq!(
         of(&["--pairs", "x.csv", "--column", "a"]),
         "--column: expected --columns A,B with --pairs, found one column"
+    );
+    assert_eq!(
+        of(&["--pairs", "x.csv", "--columns", ",b"]),
+        "--columns: expected two with --pairs, A,B, found one column"
+    );
+    assert_eq!(
+        of(&["words.txt", "others.txt", "--columns", ","]),
+        "--columns: expected a name or a number, found only a comma"
+    );
+    assert_eq!(
+        of(&["words.txt", "others.txt", "--header"]),
+        "--header: expected csv or tsv, whose first line may be one, found txt and txt"
+    );
+    assert_eq!(
+        of(&["kitten", "words.txt", "--format", "jsonl", "--header"]),
+        "--header: expected csv or tsv, whose first line may be one, found jsonl"
+    );
+    assert_eq!(
+        of(&["words.txt", "others.txt", "--column", "a"]),
+        "words.txt: column: expected no column, as txt holds one string a record, found \"a\""
     );
     let each = "with it, as npy has one number for each pair, found npy";
     assert_eq!(

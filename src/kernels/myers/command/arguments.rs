@@ -22,12 +22,16 @@ looks like the name of a file, and is none, is refused: --pattern takes any text
 
 Reads lists of strings, compressed (.gz, .zst) or not:
   .txt, no extension, stdin   a line; LF or CR LF ends it; an empty line is the empty string
-  .csv, .tsv                  the field of --column; quotes are those of RFC 4180 in .csv, and letters in .tsv; blank lines are skipped
-  .jsonl                      the field of --column (a.b is b inside a), or each line a JSON string
-  .fasta, .fastq              the sequence of each record, lines joined; records go by the first word of their heading
+  .csv, .tsv                  the field of --column; quotes are those of RFC 4180 in .csv, and
+                              letters in .tsv; blank lines are skipped
+  .jsonl, .ndjson             the field of --column (a.b is b inside a), or each line a JSON string
+  .fasta, .fa, .fas, .fna, .ffn, .faa, .fastq, .fq
+                              the sequence of each record, lines joined, without blanks and (fasta)
+                              lines beginning with ;. Records go by the first word of their heading
 A byte order mark (UTF-8) at the start of a file is left out. All else counts, spaces and NUL too. A column is given by its name, \
 which makes the first line a header, or by its number from 1; then the first line is a string like the others unless --header \
-is given. A missing field, in JSON also null, is an error and never the empty string; an empty field is the empty string.
+is given. Of two files, --column is about those that have columns, and --columns may leave one out (,NAME). A missing \
+field, in JSON also null, is an error and never the empty string; an empty field is the empty string.
 
 A symbol is a code point of Unicode (--unit char), a byte, or a grapheme cluster: what a reader takes for one character. \
 --normalize makes one of several spellings of the same text, --ignore-case folds by Unicode's full table (so that ß is ss). \
@@ -46,7 +50,7 @@ Rows count from 0. Columns of csv, tsv and jsonl:
 Where strings have names, these take the place of texts (id, left_id, right_id); --no-text leaves both out. txt is the number \
 alone, one a line, in the order of rows. npy is an array of the smallest of u8, u16 and u32 that holds every possible distance (f32 for \
 similarities): one number a row for one text and for pairs, else a matrix; with --max-distance its largest number (NaN) \
-stands for all that is farther.
+stands for all that is farther. txt takes neither --nearest, --exclude-self nor --max-distance, npy neither of the first two.
 
 All pairs are computed and written in blocks of rows within --memory: the matrix is never held whole. The output is the same, \
 byte for byte, on every CPU, device and number of threads.";
@@ -102,7 +106,7 @@ pub(super) struct Arguments {
     /// The column of a .csv or .tsv that holds the strings, by name or number, or the field of a .jsonl; needed where there are several
     #[arg(long, visible_alias = "field", value_name = "NAME|NUMBER", help_heading = "Input", value_parser = column)]
     pub(super) column: Option<Column>,
-    /// Two of them: those that --pairs compares, or of A and of B
+    /// Two columns: the two that --pairs compares, or one of A and one of B (A, or ,B where the other has none)
     #[arg(
         long,
         visible_alias = "fields",
@@ -110,9 +114,9 @@ pub(super) struct Arguments {
         help_heading = "Input",
         value_delimiter = ',',
         conflicts_with = "column",
-        value_parser = column
+        value_parser = column_or_none
     )]
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<Option<Column>>,
     /// The first line of a .csv or .tsv is a header, even though columns are given by number or not at all
     #[arg(long, help_heading = "Input")]
     pub(super) header: bool,
@@ -213,6 +217,9 @@ impl Arguments {
         if !matches!(self.columns.len(), 0 | 2) {
             return Err(Error::argument("--columns", "two, with a comma between them", self.columns.len()));
         }
+        if !self.columns.is_empty() && self.columns.iter().all(Option::is_none) {
+            return Err(Error::argument("--columns", "a name or a number", "only a comma"));
+        }
         Ok(())
     }
 }
@@ -224,6 +231,11 @@ fn string_format(name: &str) -> Result<StringFormat, String> {
 
 fn column(name: &str) -> Result<Column, String> {
     if name.is_empty() { Err("expected a name or a number".into()) } else { Ok(Column::new(name)) }
+}
+
+/// Of two, one may be left out.
+fn column_or_none(name: &str) -> Result<Option<Column>, String> {
+    Ok((!name.is_empty()).then(|| Column::new(name)))
 }
 
 fn unit(name: &str) -> Result<Unit, String> {

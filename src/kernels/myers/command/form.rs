@@ -4,6 +4,7 @@ use super::arguments::Arguments;
 use crate::error::Error;
 use crate::formats::StringFormat;
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// What is compared with what.
@@ -49,8 +50,22 @@ impl Form {
         if !arguments.columns.is_empty() && !matches!(form, Self::Pairs(_) | Self::Two(..)) {
             return Err(Error::argument("--columns", "--pairs or two files; --column for one", "one file"));
         }
-        if arguments.column.is_some() && matches!(form, Self::Pairs(_)) {
-            return Err(Error::argument("--column", "--columns A,B with --pairs", "one column"));
+        if matches!(form, Self::Pairs(_)) {
+            if arguments.column.is_some() {
+                return Err(Error::argument("--column", "--columns A,B with --pairs", "one column"));
+            }
+            if arguments.columns.iter().any(Option::is_none) {
+                return Err(Error::argument("--columns", "two with --pairs, A,B", "one column"));
+            }
+        }
+        if arguments.header {
+            let formats: Result<Vec<_>, _> =
+                paths.iter().map(|path| StringFormat::of(path, arguments.format)).collect();
+            let formats = formats?;
+            if !formats.iter().any(|format| format.is_table()) {
+                let found = formats.iter().map(|format| format.name()).collect::<Vec<_>>().join(" and ");
+                return Err(Error::argument("--header", "csv or tsv, whose first line may be one", found));
+            }
         }
         Ok(form)
     }
@@ -71,14 +86,15 @@ impl Form {
             let expected = "a file (of one text, say also which file to compare it with)";
             return Err(Error::argument("FILE", expected, missing(&first)));
         };
-        if is_file(&first) {
-            Ok(Self::Two(first.into(), second))
-        } else if looks_like_a_file(&first) {
+        let is_two = is_file(&first);
+        if !is_two && looks_like_a_file(&first) {
             let expected = "a file, or a text that does not look like one (--pattern takes any)";
-            Err(Error::argument("PATTERN", expected, missing(&first)))
-        } else {
-            Ok(Self::Pattern(first, second))
+            return Err(Error::argument("PATTERN", expected, missing(&first)));
         }
+        if !is_stdin(&second) && std::fs::metadata(&second).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            return Err(Error::argument("FILE", "a file of strings", missing(second.as_os_str())));
+        }
+        Ok(if is_two { Self::Two(first.into(), second) } else { Self::Pattern(first, second) })
     }
 
     pub(super) fn paths(&self) -> Vec<&Path> {
@@ -114,7 +130,8 @@ impl Form {
 }
 
 fn missing(name: &OsStr) -> String {
-    format!("{:?}, and there is no such file", name.to_string_lossy())
+    let is = if Path::new(name).is_dir() { "which is a folder" } else { "and there is no such file" };
+    format!("{:?}, {is}", name.to_string_lossy())
 }
 
 pub(super) fn is_stdin(path: &Path) -> bool {

@@ -5,7 +5,7 @@ use super::form::Form;
 use crate::cli::Io;
 use crate::data::{ByteStrings, Clusters, Reading, Texts, Unit};
 use crate::error::Error;
-use crate::formats::{Column, StringList, StringOptions, read_string_pairs, read_strings};
+use crate::formats::{Column, StringFormat, StringList, StringOptions, read_string_pairs, read_strings};
 use memchr::{memchr, memchr3};
 use std::ffi::OsStr;
 
@@ -56,12 +56,22 @@ impl<'a> Inputs<'a> {
             }
             Form::Within(path) => (read_strings(path, one, &options)?, None),
             Form::Two(a, b) => {
-                let (of_a, of_b) = if let [of_a, of_b] = two { (Some(of_a), Some(of_b)) } else { (one, one) };
+                let (of_a, of_b) = if let [of_a, of_b] = two {
+                    (of_a.as_ref(), of_b.as_ref())
+                } else {
+                    // One column is of those files that have columns; if none has, the first says so.
+                    let has = |path| StringFormat::of(path, options.format).map(StringFormat::has_columns);
+                    let (has_a, has_b) = (has(a)?, has(b)?);
+                    (one.filter(|_| has_a || !has_b), one.filter(|_| has_b))
+                };
                 (read_strings(a, of_a, &options)?, Some(read_strings(b, of_b, &options)?))
             }
             Form::Pairs(path) => {
-                let columns: Option<&[Column; 2]> = two.try_into().ok();
-                let [left, right] = read_string_pairs(path, columns, &options)?;
+                let columns: Option<[Column; 2]> = match two {
+                    [Some(left), Some(right)] => Some([left.clone(), right.clone()]),
+                    _ => None,
+                };
+                let [left, right] = read_string_pairs(path, columns.as_ref(), &options)?;
                 (left, Some(right))
             }
         };
