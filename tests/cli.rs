@@ -1,14 +1,15 @@
 //! The program as its users run it: exit codes, messages, files.
 #![cfg(feature = "cli")]
 
+mod program;
+
+use program::{err, out, refused};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+/// Messages are read with the files named as here, wherever the tests run.
 fn lodestar() -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("lodestar"));
-    // Messages are read with the files named as here, wherever the tests run.
-    command.current_dir(golden()).env_remove("RAYON_NUM_THREADS").env_remove("CI").env("NODEVICE_SELECT", "1");
-    command
+    program::lodestar(&golden())
 }
 
 fn golden() -> PathBuf {
@@ -17,14 +18,6 @@ fn golden() -> PathBuf {
 
 fn run(arguments: &[&str]) -> Output {
     lodestar().args(arguments).output().unwrap()
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// Standard output of a run that has to succeed.
@@ -37,11 +30,7 @@ fn answer(arguments: &[&str]) -> String {
 /// The one line that a run has to fail with; nothing on stdout, exit code 2.
 fn refusal(arguments: &[&str]) -> String {
     let output = run(arguments);
-    let message = err(&output);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
-    assert_eq!(out(&output), "", "{arguments:?}");
-    assert_eq!(message.lines().count(), 1, "{message}");
-    message.strip_prefix("lodestar: ").unwrap().trim_end().to_owned()
+    refused(&output, arguments)
 }
 
 const SEARCH: [&str; 5] = ["topk", "--corpus", "corpus.npy", "--queries", "queries.npy"];

@@ -25,6 +25,23 @@ pub(crate) fn device(test: &str, options: Options) -> Option<Arc<Device>> {
     }
 }
 
+/// Splitmix64: a stream for every seed.
+pub(crate) struct Noise(pub(crate) u64);
+
+impl Noise {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end.max(1) as u64).unwrap()
+    }
+}
+
 fn ramp(len: u32) -> Vec<u32> {
     (0..len).map(|i| i.wrapping_mul(2_654_435_761)).collect()
 }

@@ -1,46 +1,36 @@
 //! `lodestar distance` as its users run it: distances, formats, messages, exit codes, and what is left on the disk.
 #![cfg(feature = "cli")]
 
+#[path = "../program/folder.rs"]
+mod folder;
 mod formats;
+#[path = "../program/mod.rs"]
+mod program;
 mod refusals;
 mod reported;
 
+use program::{err, lodestar, out};
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 
 /// A folder to run in, so that messages name files without theirs.
-struct Folder(tempfile::TempDir);
+struct Folder(folder::Folder);
+
+impl std::ops::Deref for Folder {
+    type Target = folder::Folder;
+
+    fn deref(&self) -> &folder::Folder {
+        &self.0
+    }
+}
 
 impl Folder {
     fn new() -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
+        let folder = Self(folder::Folder::new("distance"));
         folder.write("words.txt", "kitten\nsitting\n\nsitten\nmitten\n");
         folder.write("others.txt", "sitten\nkit\n");
         folder
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.path(name)).unwrap()
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("lodestar"));
-        command.current_dir(self.0.path()).env_remove("RAYON_NUM_THREADS").env_remove("CI").env("NODEVICE_SELECT", "1");
-        command.arg("distance");
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command().args(arguments).output().unwrap()
     }
 
     /// Standard output of a run that has to succeed and has nothing to say.
@@ -60,34 +50,6 @@ impl Folder {
         assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()), "{arguments:?}");
         out(&output)
     }
-
-    /// The one line that a run has to fail with; nothing on stdout and no new file, exit code 2.
-    fn refusal(&self, arguments: &[&str]) -> String {
-        let before = self.listing();
-        let output = self.run(arguments);
-        let message = err(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
-        assert_eq!(out(&output), "", "{arguments:?}");
-        assert_eq!(message.lines().count(), 1, "{message}");
-        assert_eq!(self.listing(), before, "{arguments:?}");
-        message.strip_prefix("lodestar: ").unwrap().trim_end().to_owned()
-    }
-
-    /// What the folder holds, hidden files included.
-    fn listing(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.0.path()).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// The definition, once more: by nothing of ours.
@@ -346,9 +308,7 @@ fn timing_is_one_line_of_json() {
 #[test]
 fn the_examples_of_the_help_work_on_the_corpora() {
     let run = |arguments: &[&str]| {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("lodestar"));
-        command.current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("RAYON_NUM_THREADS").arg("distance").args(arguments);
-        let output = command.output().unwrap();
+        let output = lodestar(Path::new(env!("CARGO_MANIFEST_DIR"))).arg("distance").args(arguments).output().unwrap();
         assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()), "{arguments:?}");
         out(&output)
     };

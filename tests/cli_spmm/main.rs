@@ -1,7 +1,11 @@
 //! `lodestar spmm` as its users run it: products, formats, messages, exit codes, and what is left on the disk.
 #![cfg(feature = "cli")]
 
+#[path = "../program/folder.rs"]
+mod folder;
 mod memory;
+#[path = "../program/mod.rs"]
+mod program;
 mod refusals;
 
 use lodestar::data::Matrix;
@@ -9,20 +13,29 @@ use lodestar::formats::{
     DenseFormat, DenseOptions, Dtype, SparseMatrix, SparseOptions, read_dense, read_sparse, write_dense,
 };
 use lodestar::kernels::spmm::reference;
+use program::{err, out};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sparse").join(name)
 }
 
 /// A folder to run in, so that messages name files without theirs.
-struct Folder(tempfile::TempDir);
+struct Folder(folder::Folder);
+
+impl std::ops::Deref for Folder {
+    type Target = folder::Folder;
+
+    fn deref(&self) -> &folder::Folder {
+        &self.0
+    }
+}
 
 impl Folder {
     /// With the 6 x 8 matrix that scipy wrote, in two layouts, and something to multiply by it.
     fn new() -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
+        let folder = Self(folder::Folder::new("spmm"));
         for name in ["m_csr_i32_stored.npz", "m_general.mtx"] {
             folder.copy(name);
         }
@@ -31,31 +44,8 @@ impl Folder {
         folder
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
     fn copy(&self, name: &str) {
         std::fs::copy(golden(name), self.path(name)).unwrap();
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.path(name)).unwrap()
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("lodestar"));
-        command.current_dir(self.0.path()).env_remove("RAYON_NUM_THREADS").env_remove("CI").env("NODEVICE_SELECT", "1");
-        command.arg("spmm");
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command().args(arguments).output().unwrap()
     }
 
     /// Standard output of a run that has to succeed.
@@ -64,34 +54,6 @@ impl Folder {
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", err(&output));
         out(&output)
     }
-
-    /// The one line that a run has to fail with; nothing on stdout and no new file, exit code 2.
-    fn refusal(&self, arguments: &[&str]) -> String {
-        let before = self.listing();
-        let output = self.run(arguments);
-        let message = err(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
-        assert_eq!(out(&output), "", "{arguments:?}");
-        assert_eq!(message.lines().count(), 1, "{message}");
-        assert_eq!(self.listing(), before, "{arguments:?}");
-        message.strip_prefix("lodestar: ").unwrap().trim_end().to_owned()
-    }
-
-    /// What the folder holds, hidden files included.
-    fn listing(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.0.path()).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 const M: &str = "m_csr_i32_stored.npz";
@@ -365,7 +327,7 @@ fn pipes_are_read_once_whatever_the_memory() {
             .args(["-c", script])
             .arg(assert_cmd::cargo::cargo_bin!("lodestar"))
             .args([M, memory])
-            .current_dir(folder.0.path())
+            .current_dir(folder.root())
             .output()
             .unwrap();
         assert_eq!(out(&output), expected, "{}", err(&output));
@@ -374,7 +336,7 @@ fn pipes_are_read_once_whatever_the_memory() {
         .args(["-c", r#""$0" spmm <(cat "$1") b.npy"#])
         .arg(assert_cmd::cargo::cargo_bin!("lodestar"))
         .arg(M)
-        .current_dir(folder.0.path())
+        .current_dir(folder.root())
         .output()
         .unwrap();
     assert_eq!(err(&output), "lodestar: --format-a: expected one of mtx, npz for stdin or a pipe, found none\n");
@@ -478,7 +440,7 @@ fn the_words_of_the_readme_are_those_of_the_lighthouse() {
     assert_eq!(folder.answer(&[&tfidf, &embeddings, "--transpose-a", "--output", "words.npy"]), "");
     let files = ["sparse/wordnet-tfidf.txt", "wordnet/queries.npy", "wordnet/queries.txt"].map(corpus);
     let output = Command::new(assert_cmd::cargo::cargo_bin!("lodestar"))
-        .current_dir(folder.0.path())
+        .current_dir(folder.root())
         .args(["topk", "--corpus", "words.npy", "--ids", &files[0], "--queries", &files[1], "--query-ids", &files[2]])
         .args(["--query", "a tower with a light that guides ships at night", "-k", "3", "--output-format", "table"])
         .output()

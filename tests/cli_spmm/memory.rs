@@ -104,7 +104,7 @@ fn memory_that_the_system_does_not_give_is_one_line() {
         .args(["-c", r#"ulimit -v 4000000; exec "$0" "$@""#])
         .arg(assert_cmd::cargo::cargo_bin!("lodestar"))
         .args(["spmm", M, "b.npy", "-o", "c.csv", "--memory", "1TB"])
-        .current_dir(folder.0.path())
+        .current_dir(folder.root())
         .output()
         .unwrap();
     assert_eq!(
@@ -145,7 +145,7 @@ fn a_disk_that_fills_up_is_one_line_and_leaves_nothing() {
             .args(["-c", r#"trap "" XFSZ; ulimit -f 1; exec "$0" "$@""#])
             .arg(assert_cmd::cargo::cargo_bin!("lodestar"))
             .args(["spmm", M, b, "-q", "--memory", memory, "--output", output])
-            .current_dir(folder.0.path())
+            .current_dir(folder.root())
             .output()
             .unwrap();
         let case = format!("{b} {output} {memory}");

@@ -2,25 +2,13 @@
 
 use super::super::reference;
 use super::*;
-use crate::device::{Options, ShaderPatch, tests::device};
+use crate::device::{
+    Options, ShaderPatch,
+    tests::{Noise, device},
+};
 use crate::simd::Level;
 
-/// Splitmix64: a stream for every seed.
-struct Noise(u64);
-
 impl Noise {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end.max(1) as u64).unwrap()
-    }
-
     /// Between -1 and 1, of different magnitudes.
     fn value(&mut self) -> f64 {
         let unit = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
