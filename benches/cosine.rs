@@ -64,15 +64,6 @@ fn main() {
     }
 }
 
-fn platform(level: Level, threads: usize) -> Platform {
-    Platform {
-        level,
-        threads,
-        #[cfg(feature = "gpu")]
-        device: None,
-    }
-}
-
 fn option(name: &str) -> Option<String> {
     std::env::args().skip_while(|argument| argument != name).nth(1)
 }
@@ -83,7 +74,7 @@ fn beside_peers(level: Level, corpus: &str) {
     let number = |name| option(name).and_then(|value| value.parse().ok());
     let (corpus, queries) = (read(corpus), read(&option("--queries").expect("--queries FILE")));
     let search = Search::new(number("--k").unwrap_or(10), Metric::Cosine);
-    let platform = platform(level, number("--threads").unwrap_or(1));
+    let platform = Platform::cpu(level, number("--threads").unwrap_or(1));
     let timed = || {
         let start = Instant::now();
         black_box(top_k(black_box(&queries), &corpus, &search, &platform).expect("a valid search"));
@@ -94,7 +85,7 @@ fn beside_peers(level: Level, corpus: &str) {
 }
 
 fn measure(corpus: &Matrix, queries: &Matrix, k: usize, level: Level, threads: usize) {
-    let platform = platform(level, threads);
+    let platform = Platform::cpu(level, threads);
     let search = Search::new(k, Metric::Cosine);
     let operations = 2.0 * corpus.values().len() as f64 * queries.rows() as f64;
     let bytes = 4.0 * corpus.values().len() as f64;

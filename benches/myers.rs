@@ -15,6 +15,8 @@
 //! prepared of the texts is too.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod timing;
+
 use lodestar::data::{Texts, generate_texts};
 use lodestar::formats::Names;
 use lodestar::kernels::Platform;
@@ -22,11 +24,7 @@ use lodestar::kernels::myers::{BEYOND, PreparedTexts, all_pairs, one_to_many, pa
 use lodestar::simd::Level;
 use std::hint::black_box;
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// Calls before the clock starts, and calls that are timed.
-const WARM_UP: Duration = Duration::from_millis(300);
-const TIMED: Duration = Duration::from_millis(400);
+use timing::median_seconds;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
@@ -65,8 +63,7 @@ impl Workload {
         let Self { form, left, right, cutoff } = self;
         let mut distances = vec![0; self.distances()];
         let prepared = PreparedTexts::new(right, platform);
-        let mut call = || {
-            let start = Instant::now();
+        let seconds = median_seconds(|| {
             let (left, right) = (black_box(left), black_box(right));
             let done = match form {
                 Form::One => one_to_many(left.get(0), right, *cutoff, &mut distances, platform),
@@ -75,28 +72,8 @@ impl Workload {
                 Form::All => all_pairs(left, 0..left.len(), right, 0..right.len(), *cutoff, &mut distances, platform),
             };
             done.expect("lists that fit");
-            start.elapsed()
-        };
-        let warm = Instant::now();
-        while warm.elapsed() < WARM_UP {
-            call();
-        }
-        let mut times = Vec::new();
-        let start = Instant::now();
-        while start.elapsed() < TIMED || times.len() < 5 {
-            times.push(call());
-        }
-        times.sort_unstable();
-        (times[times.len() / 2].as_secs_f64(), distances)
-    }
-}
-
-fn platform(level: Level, threads: usize) -> Platform {
-    Platform {
-        level,
-        threads,
-        #[cfg(feature = "gpu")]
-        device: None,
+        });
+        (seconds, distances)
     }
 }
 
@@ -112,7 +89,7 @@ fn main() {
     for (name, workload) in workloads().into_iter().filter(|(name, _)| name.starts_with(&wanted)) {
         let workload = workload();
         for threads in [1, all] {
-            let (seconds, _) = workload.time(&platform(level, threads));
+            let (seconds, _) = workload.time(&Platform::cpu(level, threads));
             println!(
                 "{name:<34} {:>9} {threads:>7} {:>10.3} {:>9.2} {:>8.1}",
                 workload.distances(),
@@ -201,7 +178,7 @@ fn beside_peers(level: Level, left: &str) {
     let cutoff: Option<u32> = number("--cutoff");
     let workload = Workload { form, left: read(Path::new(left)), right: read(Path::new(&right)), cutoff };
     let threads = number("--threads").map_or(1, |threads| threads as usize);
-    let (seconds, distances) = workload.time(&platform(level, threads));
+    let (seconds, distances) = workload.time(&Platform::cpu(level, threads));
     let counted = |distance: u32| match cutoff {
         Some(cutoff) if distance == BEYOND => u64::from(cutoff) + 1,
         _ => u64::from(distance),

@@ -11,6 +11,8 @@
 //! memory too. C is there before the clock starts; the plan for A is made inside.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod timing;
+
 use lodestar::data::{Buffer, Csr, Matrix, generate_sparse};
 use lodestar::formats::{DenseMatrix, DenseOptions, SparseMatrix, SparseOptions, read_dense, read_sparse};
 use lodestar::kernels::Platform;
@@ -18,11 +20,7 @@ use lodestar::kernels::spmm::{Value, multiply_into};
 use lodestar::simd::{Level, ceilings};
 use std::hint::black_box;
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// Calls before the clock starts, and calls that are timed.
-const WARM_UP: Duration = Duration::from_millis(300);
-const TIMED: Duration = Duration::from_millis(400);
+use timing::median_seconds;
 
 const SIZES: [(&str, usize, usize); 10] = [
     ("tf-idf", 5_000, 64),
@@ -88,30 +86,12 @@ fn beside_peers(level: Level, a: &str) {
 
 /// The median time of a call.
 fn time<T: Value>(a: &Csr<T>, b: &Matrix<T>, level: Level, threads: usize) -> f64 {
-    let platform = Platform {
-        level,
-        threads,
-        #[cfg(feature = "gpu")]
-        device: None,
-    };
+    let platform = Platform::cpu(level, threads);
     let values = Buffer::zeroed(a.rows() * b.cols()).expect("memory for C");
     let mut c = Matrix::from_buffer(a.rows(), b.cols(), values).expect("C");
-    let mut call = || {
-        let start = Instant::now();
+    median_seconds(|| {
         multiply_into(black_box(a), black_box(b), &mut c, &platform).expect("shapes that fit");
-        start.elapsed()
-    };
-    let warm = Instant::now();
-    while warm.elapsed() < WARM_UP {
-        call();
-    }
-    let mut times = Vec::new();
-    let start = Instant::now();
-    while start.elapsed() < TIMED || times.len() < 5 {
-        times.push(call());
-    }
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64()
+    })
 }
 
 fn measure<T: Value>(kind: &str, a: &Csr<T>, b: &Matrix<T>, level: Level, threads: usize) {

@@ -40,14 +40,7 @@ fn read(name: &'static str, form: &str) -> Golden {
 
 /// Every level of this CPU, with one thread and with several.
 fn platforms() -> impl Iterator<Item = Platform> {
-    let at = |level| {
-        [1, 3].map(|threads| Platform {
-            level,
-            threads,
-            #[cfg(feature = "gpu")]
-            device: None,
-        })
-    };
+    let at = |level| [1, 3].map(|threads| Platform::cpu(level, threads));
     Level::available().into_iter().flat_map(at)
 }
 

@@ -68,12 +68,7 @@ fn disagreement<T: Value>(a: &Csr<T>, b: &Matrix<T>, c: &Matrix<T>, expected: &M
 fn check_values<T: Value>(name: &str, a: &Csr<T>, b: &Matrix<T>, expected: &Matrix<f64>) {
     for level in Level::available() {
         for threads in [1, 3] {
-            let platform = Platform {
-                level,
-                threads,
-                #[cfg(feature = "gpu")]
-                device: None,
-            };
+            let platform = Platform::cpu(level, threads);
             let c = multiply(a, b, &platform).unwrap();
             let wrong = disagreement(a, b, &c, expected);
             assert_eq!(wrong, None, "{name} in {}, {}, {threads} threads", T::NAME, level.name());

@@ -52,6 +52,15 @@ impl Io {
         Ok(Platform { threads: threads.unwrap_or(platform.threads), ..platform })
     }
 
+    /// As many threads as a platform has and no more, for what a command does beside computing.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where the system cannot start so many.
+    pub fn threads(&self, platform: &Platform) -> Result<rayon::ThreadPool, Error> {
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(platform.threads).build();
+        threads.map_err(|_| Error::argument("--threads", "as many as the system can start", platform.threads))
+    }
+
     /// Says where a command that was given `--device device` computes, and why there.
     pub fn explain(&self, device: &str, platform: &Platform) {
         let reason = if device == "auto" {

@@ -216,6 +216,16 @@ pub struct Platform {
 }
 
 impl Platform {
+    /// The CPU alone.
+    pub fn cpu(level: Level, threads: usize) -> Self {
+        Self {
+            level,
+            threads,
+            #[cfg(feature = "gpu")]
+            device: None,
+        }
+    }
+
     /// Where it computes, in words: the CPU, or the adapter.
     pub fn place(&self) -> String {
         #[cfg(feature = "gpu")]

@@ -301,12 +301,7 @@ impl Launcher for InProcess<'_> {
         _: &dyn Fn() -> bool,
         report: &mut dyn FnMut(Event) -> Result<ControlFlow<()>, Error>,
     ) -> Result<ControlFlow<()>, Error> {
-        let platform = Platform {
-            level: Level::detect(),
-            threads: THREADS,
-            #[cfg(feature = "gpu")]
-            device: None,
-        };
+        let platform = Platform::cpu(Level::detect(), THREADS);
         // Each launch is a new process: its clock starts at zero, but a scripted one may as well go on.
         let canary = ScriptedCanary(self.kernel.clock.clone(), self.kernel.state.clone());
         let device = self.adapter.clone().map(|adapter| ScriptedDevice { adapter, state: self.kernel.state.clone() });

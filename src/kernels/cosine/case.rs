@@ -413,12 +413,7 @@ mod tests {
     }
 
     fn platform() -> Platform {
-        Platform {
-            level: Level::detect(),
-            threads: 2,
-            #[cfg(feature = "gpu")]
-            device: None,
-        }
+        Platform::cpu(Level::detect(), 2)
     }
 
     #[test]

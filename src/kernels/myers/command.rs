@@ -10,7 +10,6 @@ mod nearest;
 mod records;
 
 use crate::cli::Io;
-use crate::error::Error;
 use crate::kernels::Platform;
 use answer::Sink;
 use arguments::Arguments;
@@ -40,10 +39,7 @@ pub(super) fn run(arguments: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<(
         io.note(form.reason());
         io.explain(&arguments.device, &platform);
     }
-    // So many threads and no more: for writing too.
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(platform.threads).build();
-    let threads =
-        threads.map_err(|_| Error::argument("--threads", "as many as the system can start", platform.threads))?;
+    let threads = io.threads(&platform)?;
     let started = Instant::now();
     let inputs = Inputs::read(&form, &arguments, sink.format(), io)?;
     let reading = started.elapsed();

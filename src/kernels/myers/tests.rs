@@ -15,16 +15,7 @@ const LENGTHS: [usize; 30] = [
 ];
 
 fn platforms() -> Vec<Platform> {
-    Level::available().into_iter().map(|level| platform(level, 2)).collect()
-}
-
-fn platform(level: Level, threads: usize) -> Platform {
-    Platform {
-        level,
-        threads,
-        #[cfg(feature = "gpu")]
-        device: None,
-    }
+    Level::available().into_iter().map(|level| Platform::cpu(level, 2)).collect()
 }
 
 fn noise(seed: u64) -> Xoshiro256PlusPlus {
@@ -298,7 +289,7 @@ fn the_same_for_any_number_of_threads() {
     let texts: Texts = (0..9_000).map(|i| string(&mut rng, 1, i % 40)).collect();
     let pattern = one(&string(&mut rng, 1, 20));
     let of = |threads| {
-        let platform = platform(Level::detect(), threads);
+        let platform = Platform::cpu(Level::detect(), threads);
         let mut distances = vec![0; 9_000];
         one_to_many(pattern.get(0), &texts, None, &mut distances, &platform).unwrap();
         let mut matrix = vec![0; 700 * 9_000];
@@ -322,7 +313,7 @@ fn the_same_for_any_number_of_threads() {
 #[test]
 fn wrong_shapes_are_named() {
     let texts = Texts::of_bytes(["a", "b"].into_iter().collect::<ByteStrings>()).unwrap();
-    let platform = platform(Level::detect(), 1);
+    let platform = Platform::cpu(Level::detect(), 1);
     let message = |result: Result<(), crate::Error>| result.unwrap_err().to_string();
     let found = message(one_to_many(texts.get(0), &texts, None, &mut [0], &platform));
     assert_eq!(found, "distances: expected 2, found 1");
@@ -334,7 +325,7 @@ fn wrong_shapes_are_named() {
 
 fn distance(a: &[u32], b: &[u32]) -> u32 {
     let mut found = [0];
-    pairs(&one(a), &one(b), None, &mut found, &platform(Level::detect(), 1)).unwrap();
+    pairs(&one(a), &one(b), None, &mut found, &Platform::cpu(Level::detect(), 1)).unwrap();
     found[0]
 }
 

@@ -4,7 +4,6 @@ mod operands;
 mod product;
 
 use crate::cli::Io;
-use crate::error::Error;
 use crate::formats::{Banner, DenseFormat, Dtype, SparseFormat};
 use crate::kernels::Platform;
 use crate::units::Bytes;
@@ -138,10 +137,7 @@ pub(super) fn run(arguments: &clap::ArgMatches, io: &mut Io) -> anyhow::Result<(
         io.explain(&arguments.device, &platform);
     }
     let memory = Memory::new(arguments.memory.map(|Bytes(bytes)| bytes), io);
-    // So many threads and no more: for reading too.
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(platform.threads).build();
-    let threads =
-        threads.map_err(|_| Error::argument("--threads", "as many as the system can start", platform.threads))?;
+    let threads = io.threads(&platform)?;
     let operands = Operands::read(&arguments, &memory, &threads, io)?;
     let is_file = sink.is_file();
     let done = product::write(operands, sink, &memory, &platform, &threads, io)?;

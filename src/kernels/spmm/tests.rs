@@ -21,12 +21,7 @@ const WALKS: [Walk; 5] = [
 ];
 
 fn platform(threads: usize) -> Platform {
-    Platform {
-        level: Level::detect(),
-        threads,
-        #[cfg(feature = "gpu")]
-        device: None,
-    }
+    Platform::cpu(Level::detect(), threads)
 }
 
 fn random(seed: u64) -> Xoshiro256PlusPlus {

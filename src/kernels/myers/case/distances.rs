@@ -371,12 +371,7 @@ mod tests {
     }
 
     fn built(form: Form, cutoff: Option<u32>, patterns: &[&str], strings: &[&str]) -> Distances {
-        let platform = Platform {
-            level: Level::detect(),
-            threads: 2,
-            #[cfg(feature = "gpu")]
-            device: None,
-        };
+        let platform = Platform::cpu(Level::detect(), 2);
         Distances::new(form, cutoff, texts(strings), vec![texts(patterns)], 1, &platform).unwrap()
     }
 

@@ -25,12 +25,7 @@ fn with(mut case: Case, axis: &str, value: impl Into<AxisValue>) -> Case {
 }
 
 fn platform() -> Platform {
-    Platform {
-        level: Level::detect(),
-        threads: 2,
-        #[cfg(feature = "gpu")]
-        device: None,
-    }
+    Platform::cpu(Level::detect(), 2)
 }
 
 #[test]

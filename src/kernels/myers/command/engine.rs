@@ -59,12 +59,7 @@ impl<'a> Engine<'a> {
         if self.on_device {
             return self.platform.place();
         }
-        let cpu = Platform {
-            #[cfg(feature = "gpu")]
-            device: None,
-            ..self.platform.clone()
-        };
-        cpu.place()
+        Platform::cpu(self.platform.level, self.platform.threads).place()
     }
 
     /// Distances of some left strings to some right ones, row by row; of all right ones on a device.

@@ -439,12 +439,7 @@ mod tests {
         let values = (0..104).map(|entry| 1.0 / f64::from(entry + 1)).collect();
         let a = Csr::new(4, 3, indptr, indices, values).unwrap();
         let b = Matrix::new(3, 2, vec![1.5, -2.25, 1e-3, 7.0, -1.0, 0.1]).unwrap();
-        let platform = Platform {
-            level: Level::detect(),
-            threads,
-            #[cfg(feature = "gpu")]
-            device: None,
-        };
+        let platform = Platform::cpu(Level::detect(), threads);
         Products::new(a, vec![b], &platform, |value| value).unwrap()
     }
 

@@ -10,12 +10,7 @@ fn case(matrix: &str, size: u64, width: u64, values: &str) -> Case {
 }
 
 fn platform() -> Platform {
-    Platform {
-        level: Level::detect(),
-        threads: 2,
-        #[cfg(feature = "gpu")]
-        device: None,
-    }
+    Platform::cpu(Level::detect(), 2)
 }
 
 #[test]

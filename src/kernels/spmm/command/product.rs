@@ -209,7 +209,8 @@ impl Run<'_> {
 
     fn finish(mut self) -> Done {
         let platform = self.platform;
-        self.done.place = if self.on_device { platform.place() } else { on_cpu(platform).place() };
+        self.done.place =
+            if self.on_device { platform.place() } else { Platform::cpu(platform.level, platform.threads).place() };
         self.done
     }
 
@@ -333,15 +334,6 @@ impl Run<'_> {
 /// How many things of so many bytes fit, at least one and at most all.
 fn fitting(memory: u64, each: u64, all: usize) -> usize {
     usize::try_from(memory / each.max(1)).unwrap_or(usize::MAX).clamp(1, all.max(1))
-}
-
-/// The same platform without a device.
-fn on_cpu(platform: &Platform) -> Platform {
-    Platform {
-        #[cfg(feature = "gpu")]
-        device: None,
-        ..platform.clone()
-    }
 }
 
 /// Memory for C, or an error that says what it was for.
