@@ -32,6 +32,7 @@ mod groups;
 mod layout;
 mod pairs;
 mod parts;
+mod plan;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -99,6 +100,7 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
     ("gpu/layout.rs", include_str!("gpu/layout.rs")),
     ("gpu/pairs.rs", include_str!("gpu/pairs.rs")),
     ("gpu/parts.rs", include_str!("gpu/parts.rs")),
+    ("gpu/plan.rs", include_str!("gpu/plan.rs")),
     ("gpu/texts.rs", include_str!("gpu/texts.rs")),
     ("gpu/group.wgsl", GROUP),
     ("gpu/long_pairs.wgsl", LONG_PAIRS),

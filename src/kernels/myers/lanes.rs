@@ -41,11 +41,16 @@ pub(super) trait Word: SimdIntElement + bytemuck::Pod + Default {
     /// As a number with a sign.
     fn signed(self) -> i32;
 
+    /// 0, 1, 2 and so on: for every lane of the widest vector.
+    const NUMBERS: [Self; 64];
+
     /// All bits in all lanes but the first `ended`.
     #[inline(always)]
     fn alive<S: Simd>(simd: S, ended: usize) -> Self::Native<S> {
-        let all = Self::ones(Self::BITS);
-        Self::Native::<S>::from_fn(simd, |lane| if lane < ended { Self::default() } else { all })
+        let zero = Self::Native::<S>::splat(simd, Self::default());
+        let numbers = Self::Native::<S>::from_slice(simd, &Self::NUMBERS[..Self::Native::<S>::LEN]);
+        let ended = Self::Native::<S>::splat(simd, Self::low(ended as u64));
+        Self::choose(numbers.simd_ge(ended), !zero, zero)
     }
 
     /// The words of the one or of the other.
@@ -59,6 +64,16 @@ pub(super) trait Word: SimdIntElement + bytemuck::Pod + Default {
 macro_rules! word {
     ($type:ty, $signed:ty, |$simd:ident, $planes:ident, $words:ident| $spread:block) => {
         impl Word for $type {
+            const NUMBERS: [Self; 64] = {
+                let mut numbers = [0; 64];
+                let mut lane = 1;
+                while lane < 64 {
+                    numbers[lane] = numbers[lane - 1] + 1;
+                    lane += 1;
+                }
+                numbers
+            };
+
             #[inline(always)]
             fn spread<S: Simd>($simd: S, $planes: &[S::u8s], $words: &mut [Self::Native<S>]) $spread
 

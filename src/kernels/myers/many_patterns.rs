@@ -1,7 +1,6 @@
 //! Many patterns against each of many texts: a pattern of at most a word in each lane, and the text's symbols shared.
 //!
 //! A table says for every symbol of the patterns in which places each of them has it; one load finds that for all lanes.
-//! The distance is symmetric, so either side may be the patterns.
 
 use super::lanes::{Column, Word};
 use crate::data::{Text, Texts};

@@ -4,7 +4,7 @@
 //! bytes, for all lanes at once, and are interleaved into words.
 
 use super::lanes::{Column, Word, places};
-use super::tile::{BLOCK, Called, Codes, Lookup, Tile, alive};
+use super::tile::{BLOCK, Called, Codes, Lookup, Tile};
 use crate::data::{Symbols, Text, Texts};
 use crate::simd::{Level, Simd, SimdBase, SimdIntElement, simd};
 use std::ops::Range;
@@ -222,7 +222,7 @@ fn advance<S: Simd, W: Word, const VECTORS: usize, const TILES: usize, const FEW
         let mut masks = [W::Native::<S>::splat(simd, W::default()); VECTORS];
         for tile in 0..TILES {
             let ended = tiles[tile].lengths[..lanes].partition_point(|&length| length <= position);
-            W::spread(simd, &[alive(simd, ended); 8], &mut masks[tile * W::BYTES..]);
+            W::spread(simd, &[u8::alive(simd, ended); 8], &mut masks[tile * W::BYTES..]);
         }
         let equal = tables.places::<VECTORS, TILES>(simd, &rows, (position - positions.start) * lanes);
         for vector in 0..VECTORS {

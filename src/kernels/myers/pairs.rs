@@ -260,11 +260,9 @@ fn one_word<S: Simd, W: Word, T: Symbol, const BITS: usize>(
     for (plane, words) in patterns.iter_mut().zip(words.chunks_exact(lanes)) {
         *plane = W::Native::<S>::from_slice(simd, words);
     }
-    let (mut masks, mut numbers) = ([W::default(); 64], [W::default(); 64]);
+    let mut masks = [W::default(); 64];
     masks[..lanes].iter_mut().zip(pairs).for_each(|(mask, pair)| *mask = W::ones(pair.pattern.length));
-    numbers[..lanes].iter_mut().zip(0..).for_each(|(number, lane)| *number = W::low(lane));
     let mask = W::Native::<S>::from_slice(simd, &masks[..lanes]);
-    let numbers = W::Native::<S>::from_slice(simd, &numbers[..lanes]);
     let (shortest, longest) = (pairs[0].text.length, pairs[pairs.len() - 1].text.length);
     let mut ended = 0;
     let mut column = Column::first(simd);
@@ -290,11 +288,7 @@ fn one_word<S: Simd, W: Word, T: Symbol, const BITS: usize>(
             while pairs[ended].text.length <= position {
                 ended += 1;
             }
-            let alive = numbers.simd_ge(W::Native::<S>::splat(simd, W::low(ended as u64)));
-            column = Column {
-                increased: W::choose::<S>(alive, next.increased, column.increased),
-                decreased: W::choose::<S>(alive, next.decreased, column.decreased),
-            };
+            column = next.where_set(W::alive(simd, ended), column);
         }
     }
     let sums = column.sum(mask);

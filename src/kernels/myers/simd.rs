@@ -3,7 +3,7 @@
 //! | compared | way |
 //! |---|---|
 //! | one pattern of up to 64 symbols, many texts | [`one_pattern`]: texts in lanes, the pattern's places looked up |
-//! | each of many with each of many, up to 64 symbols on one side | [`many_patterns`]: patterns in lanes, the text's symbols shared |
+//! | each of many with each of many, up to 64 symbols in a column | [`many_patterns`]: patterns in lanes, the text's symbols shared |
 //! | pairs, and all that is longer | [`pairs`](super::pairs): a pair in each lane, compared bit by bit |
 //!
 //! Under a small cutoff, [`filter`] first leaves out pairs that cannot be within it.
@@ -32,7 +32,7 @@ const MOST_A_TASK: usize = 4096;
 
 /// The distances of one pattern to all texts, in their order.
 ///
-/// Cost: a few instructions for each symbol of the texts and every 64 symbols of the pattern; reads the texts once.
+/// Cost: a few instructions for each symbol of the longer and every 64 symbols of the shorter string; reads the texts once.
 ///
 /// # Errors
 /// [`Error::Shape`] when `distances` has not as many places as there are texts.
@@ -147,8 +147,8 @@ impl PreparedTexts {
 
 /// The distance of each text on the left to the one at its place on the right.
 ///
-/// Cost: a few instructions for each symbol of the longer and every 64 symbols of the shorter one; far apart from the
-/// diagonal that the distance allows, nothing is computed.
+/// Cost: a few instructions for each symbol of the longer and every 64 symbols of the shorter one; where both
+/// have more than 64, nothing is computed far apart from the diagonal that the distance allows.
 ///
 /// # Errors
 /// [`Error::Shape`] when there are not as many of both, or not as many places for distances.

@@ -269,15 +269,6 @@ fn transpose<S: Simd>(simd: S, staged: &[u8], lookup: &Lookup<S>, rows: &mut [u8
     }
 }
 
-/// A byte of ones in all lanes but the first `ended`.
-#[inline(always)]
-pub(super) fn alive<S: Simd>(simd: S, ended: usize) -> S::u8s {
-    #[expect(clippy::cast_possible_truncation, reason = "a vector has at most 64 bytes")]
-    let (numbers, ended) = (S::u8s::from_fn(simd, |lane| lane as u8), ended as u8);
-    let zero = S::u8s::splat(simd, 0);
-    numbers.simd_ge(S::u8s::splat(simd, ended)).select(!zero, zero)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use super::super::{BEYOND, cut, reference};
 use super::layout::Limits;
-use super::pairs::Lengths;
+use super::plan::Lengths;
 use super::*;
 use crate::data::Text;
 use crate::device::{
