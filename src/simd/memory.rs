@@ -25,6 +25,48 @@ pub fn prefetch_near<T>(values: &[T], index: usize) {
     let _ = (values, index);
 }
 
+/// Rows of `width` values whose first ones are `stride` apart. One comparison finds a row, where slicing takes two and a
+/// subtraction: where a row is gathered for each multiply-add, that is what the time goes to.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a, T> {
+    values: &'a [T],
+    stride: usize,
+    width: usize,
+    /// A row that begins before this one ends within `values`.
+    end: usize,
+}
+
+impl<'a, T> Rows<'a, T> {
+    /// The first row begins with the first of `values`.
+    pub fn new(values: &'a [T], stride: usize, width: usize) -> Self {
+        Self { values, stride, width, end: (values.len() + 1).saturating_sub(width) }
+    }
+
+    /// A row.
+    ///
+    /// # Panics
+    /// When `values` end before it does.
+    #[inline(always)]
+    pub fn row(&self, row: usize) -> &'a [T] {
+        let first = row * self.stride;
+        assert!(first < self.end, "a row beyond the end");
+        // SAFETY: `first < end` and `end = len + 1 - width`, so `first + width <= len`.
+        #[expect(unsafe_code, reason = "measured: products of 33 columns with a stencil, 1.1 to 1.2 times as fast")]
+        unsafe {
+            self.values.get_unchecked(first..first + self.width)
+        }
+    }
+
+    /// Asks for the lines of a row, as [`prefetch_near`] does.
+    #[inline(always)]
+    pub fn prefetch(&self, row: usize) {
+        let first = row * self.stride;
+        for value in (0..self.width).step_by(super::LINE / size_of::<T>()) {
+            prefetch_near(self.values, first + value);
+        }
+    }
+}
+
 /// Stores a vector past the caches, where it is as long as the level has them and lies at a multiple of its size; else, and
 /// below AVX2, an ordinary store.
 /// Worth it for whole cache lines that are not read again soon: they need not be read before they are overwritten.
@@ -116,6 +158,19 @@ mod tests {
     {
         stream(simd, vector, into);
         fence();
+    }
+
+    #[test]
+    fn rows_are_found_up_to_the_last_one_that_is_whole() {
+        let values: Vec<_> = (0..10).collect();
+        let rows = Rows::new(&values, 4, 3);
+        assert_eq!([rows.row(0), rows.row(1)], [[0, 1, 2], [4, 5, 6]]);
+        assert_eq!(Rows::new(&values, 4, 2).row(2), [8, 9]);
+        assert_eq!(Rows::new(&values, 0, 10).row(7), values);
+        for (stride, width, row) in [(4, 3, 2), (4, 2, 3), (0, 11, 0), (1, 1, 10)] {
+            let beyond = std::panic::catch_unwind(|| Rows::new(&values, stride, width).row(row).len());
+            assert!(beyond.is_err(), "row {row} of {width}, {stride} apart");
+        }
     }
 
     #[test]

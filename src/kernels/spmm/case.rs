@@ -35,6 +35,7 @@ pub(super) const CPU_SOURCES: &[(&str, &str)] = &[
     ("plan.rs", include_str!("plan.rs")),
     ("simd.rs", include_str!("simd.rs")),
     ("tile.rs", include_str!("tile.rs")),
+    ("together.rs", include_str!("together.rs")),
     ("../parallel.rs", include_str!("../parallel.rs")),
     ("../../data/buffer.rs", include_str!("../../data/buffer.rs")),
     ("../../simd/memory.rs", include_str!("../../simd/memory.rs")),

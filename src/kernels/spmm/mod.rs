@@ -30,6 +30,7 @@ mod simd;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod together;
 
 #[cfg(feature = "gpu")]
 pub use gpu::{is_for_the_cpu, multiply_on_device};

@@ -12,6 +12,7 @@
 use super::panel::{self, PANEL_BYTES, Panel};
 use super::plan::{Plan, Task};
 use super::tile::{self, Columns, Entries, MOST_VECTORS, Sums};
+use super::together::Together;
 use super::{Value, check_shapes};
 use crate::data::{Csr, Matrix};
 use crate::error::Error;
@@ -139,16 +140,25 @@ pub(super) fn run<T: Value>(
         let packed = strategy.walk == Walk::Panels;
         let tiles = if packed { (width * size_of::<T>()).div_ceil(PANEL_BYTES) } else { 1 };
         let tasks = plan.tasks.len();
+        let threads = strategy.threads.min(tiles * tasks);
+        let together = Together::new(threads, tiles * tasks);
         let start = || {
+            together.count();
             let panel = packed.then(|| plan.panels.lock().unwrap_or_else(PoisonError::into_inner).pop());
             Scratch { panel: panel.flatten(), packed: None, pool: &plan.panels }
         };
-        share(strategy.threads, tiles * tasks, start, |scratch, task| {
+        // The last task of a thread is to wait for the others.
+        share(threads, tiles * tasks + threads, start, |scratch, task| {
+            if task >= tiles * tasks {
+                together.wait();
+                return Ok(());
+            }
             if packed && scratch.panel.is_none() {
                 scratch.panel = Some(Panel::new(a.cols())?);
             }
             crate::dispatch!(level, simd => product.task(simd, scratch, task / tasks, task % tasks));
             memory::fence();
+            together.count();
             Ok::<_, Error>(())
         })?;
     }
@@ -206,8 +216,8 @@ impl<T: Value> Product<'_, '_, T> {
         let mut part = self.parts[task].lock().unwrap_or_else(PoisonError::into_inner);
         let whole = Columns { values: self.b.values(), stride: self.width, column: 0, width: self.width };
         match self.strategy.walk {
-            _ if self.width <= T::Native::<S>::LEN => {
-                let sums = Sums { values: &mut part, stride: self.width, column: 0, streamed: false };
+            Walk::Tiles { .. } if self.width <= 2 * T::Native::<S>::LEN + 1 => {
+                let sums = Sums { values: &mut part, stride: self.width, column: 0, streamed };
                 tile::add_narrow(simd, a, whole, sums);
             }
             Walk::Tiles { bytes, ahead } => {
@@ -220,7 +230,7 @@ impl<T: Value> Product<'_, '_, T> {
                     for columns in tiles() {
                         let (column, width) = (columns.start, columns.len());
                         let sums = Sums { values: &mut *sums_of_rows, stride: self.width, column, streamed };
-                        tile::add(simd, a, Columns { column, width, ..whole }, width, ahead, sums);
+                        tile::add(simd, a, Columns { column, width, ..whole }.rows(), width, ahead, sums);
                     }
                 }
             }

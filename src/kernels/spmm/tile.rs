@@ -13,8 +13,8 @@
 //! multiply-adds over the whole row would wait four cycles for each. The order is the same whatever the tile.
 
 use super::Value;
-use crate::simd::memory::{prefetch_near, stream};
-use crate::simd::{LINE, Simd, SimdBase, SimdFloat, simd};
+use crate::simd::memory::{Rows, stream};
+use crate::simd::{Simd, SimdBase, SimdFloat, simd};
 
 /// Entries that are added up before they are added to the sums of a row.
 const GROUP: usize = 4;
@@ -58,18 +58,22 @@ pub(super) struct Columns<'a, T> {
     pub(super) width: usize,
 }
 
-impl<T: Value> Gathered<T> for Columns<'_, T> {
+impl<'a, T> Columns<'a, T> {
+    /// To be gathered.
+    pub(super) fn rows(self) -> Rows<'a, T> {
+        Rows::new(self.values.get(self.column..).unwrap_or_default(), self.stride, self.width)
+    }
+}
+
+impl<T: Value> Gathered<T> for Rows<'_, T> {
     #[inline(always)]
     fn row(&self, row: u32) -> &[T] {
-        &self.values[row as usize * self.stride + self.column..][..self.width]
+        Rows::row(self, row as usize)
     }
 
     #[inline(always)]
     fn ask(&self, row: u32) {
-        let first = row as usize * self.stride + self.column;
-        for value in (0..self.width).step_by(LINE / size_of::<T>()) {
-            prefetch_near(self.values, first + value);
-        }
+        self.prefetch(row as usize);
     }
 }
 
@@ -127,32 +131,66 @@ pub(super) fn add<S: Simd, T: Value, B: Gathered<T>>(
     }
 }
 
-/// As [`add`], for all columns of a B of at most a vector. A length that is known makes finding a row of B one comparison
-/// and one shift, which counts where there is little else to do.
+/// As [`add`], for all columns of a B of at most two vectors and one column. A length that is known makes finding a row of B one comparison and
+/// one shift, which counts where there is little else to do.
 #[simd]
 pub(super) fn add_narrow<S: Simd, T: Value>(simd: S, a: Entries<'_, T>, b: Columns<'_, T>, sums: Sums<'_, T>) {
-    macro_rules! of_width {
-        ($width:literal, $vector:ident $vectors:literal $last:literal) => {{
-            let rows = Packed(b.values.as_chunks::<$width>().0);
-            tile::<S, T, _, T::$vector<S>, T::$vector<S>, $vectors, $last>(simd, a, rows, $width, 0, sums);
-        }};
+    // Width => vectors of a kind, and one of a kind for what is left over, as `add` chooses them.
+    macro_rules! by_width {
+        ($($width:literal => $vector:ident $vectors:literal, $last_vector:ident $last:literal;)*) => {
+            match b.width {
+                $($width => {
+                    let rows = Packed(b.values.as_chunks::<$width>().0);
+                    tile::<S, T, _, T::$vector<S>, T::$last_vector<S>, $vectors, $last>(simd, a, rows, $width, 0, sums);
+                })*
+                _ => add(simd, a, b.rows(), b.width, 0, sums),
+            }
+        };
     }
-    match (b.width, T::Short::<S>::LEN) {
-        (1, _) => of_width!(1, Short 0 1),
-        (2, 2) => of_width!(2, Short 1 0),
-        (3, 2) => of_width!(3, Short 1 1),
-        (4, 2) => of_width!(4, Medium 1 0),
-        (5, 2) => of_width!(5, Medium 1 1),
-        (6, 2) => of_width!(6, Medium 1 1),
-        (7, 2) => of_width!(7, Medium 1 1),
-        (2, _) => of_width!(2, Short 0 2),
-        (3, _) => of_width!(3, Short 0 3),
-        (4, _) => of_width!(4, Short 1 0),
-        (5, _) => of_width!(5, Short 1 1),
-        (6, _) => of_width!(6, Short 1 1),
-        (7, _) => of_width!(7, Short 1 1),
-        (8, 4) => of_width!(8, Medium 1 0),
-        _ => add(simd, a, b, b.width, 0, sums),
+    match (T::Short::<S>::LEN, T::Native::<S>::LEN, b.width) {
+        (2, _, ..=7) => by_width! {
+            1 => Short 0, Short 1;
+            2 => Short 1, Short 0;
+            3 => Short 1, Short 1;
+            4 => Medium 1, Short 0;
+            5 => Medium 1, Medium 1;
+            6 => Medium 1, Medium 1;
+            7 => Medium 1, Medium 1;
+        },
+        (2, 8, _) => by_width! {
+            8 => Native 1, Short 0;
+            9 => Native 1, Short 1;
+            10 => Native 1, Short 1;
+            11 => Native 1, Medium 1;
+            12 => Native 1, Medium 1;
+            13 => Native 1, Native 1;
+            14 => Native 1, Native 1;
+            15 => Native 1, Native 1;
+            16 => Native 2, Short 0;
+            17 => Native 2, Short 1;
+        },
+        (4, _, ..=8) => by_width! {
+            1 => Short 0, Short 1;
+            2 => Short 0, Short 2;
+            3 => Short 0, Short 3;
+            4 => Short 1, Short 0;
+            5 => Short 1, Short 1;
+            6 => Short 1, Short 1;
+            7 => Short 1, Short 1;
+            8 => Medium 1, Short 0;
+        },
+        (4, 16, _) => by_width! {
+            9 => Medium 1, Short 1;
+            10 => Medium 1, Short 1;
+            11 => Medium 1, Short 1;
+            12 => Medium 1, Short 1;
+            13 => Medium 1, Medium 1;
+            14 => Medium 1, Medium 1;
+            15 => Medium 1, Medium 1;
+            16 => Native 1, Short 0;
+            17 => Native 1, Short 1;
+        },
+        _ => add(simd, a, b.rows(), b.width, 0, sums),
     }
 }
 
