@@ -1,8 +1,9 @@
 //! Pairs in batches: which of them are compared side by side, and how often.
 
 use super::lanes::Word;
-use super::pairs::{Bits, Pair, Scratch, Symbol, of_one_word, of_words};
-use super::{BEYOND, cut};
+use super::long_pairs::{Scratch, of_words};
+use super::pairs::{Bits, Pair, Pairs, Symbol, of_one_word};
+use super::{BEYOND, cut, length};
 use crate::simd::Level;
 
 /// Patterns of up to 8, 16, 32 and 64 symbols, longer ones, and pairs whose lengths say it all.
@@ -29,58 +30,49 @@ pub(super) fn class(length: usize) -> usize {
 }
 
 /// The distances of some pairs, as many as there are places.
-pub(super) fn distances<'t, T: Symbol>(
+pub(super) fn distances<T: Symbol>(
     level: Level,
-    pair: impl Fn(usize) -> Pair<'t, T>,
+    pairs: &Pairs<'_, T, impl Fn(usize) -> (usize, usize)>,
     bits: &Bits,
     cutoff: Option<u32>,
     scratch: &mut Scratch,
     distances: &mut [u32],
 ) {
     let order = in_order(distances.len(), |index| {
-        let pair = pair(index);
+        let pair = pairs.get(index);
         let is_decided = pair.pattern.length == 0 || cutoff.is_some_and(|cutoff| pair.difference() > cutoff as usize);
         let class = if is_decided { DECIDED } else { class(pair.pattern.length) };
         class * SHORT + pair.text.length.min(SHORT - 1)
     });
     let Order { mut order, ends } = order;
+    let mut batches = Batches { level, bits, cutoff, distances };
     for class in 0..CLASSES {
-        let pair = &pair;
         let (start, end) = (ends[class * SHORT] as usize, ends[(class + 1) * SHORT] as usize);
-        let long = ends[(class + 1) * SHORT - 1] as usize;
-        if class == LONG {
-            order[start..end].sort_by_key(|&index| long_key(&pair(index as usize)));
-        } else {
-            order[long..end].sort_by_key(|&index| pair(index as usize).text.length);
+        let longer = ends[(class + 1) * SHORT - 1] as usize;
+        if class < LONG {
+            order[longer..end].sort_by_key(|&index| pairs.get(index).text.length);
         }
-        let batches =
-            Batches { level, pair: |index: u32| pair(index as usize), members: &order[start..end], bits, cutoff };
+        let members = &order[start..end];
         match class {
-            0 => batches.of_one_word::<u8>(distances),
-            1 => batches.of_one_word::<u16>(distances),
-            2 => batches.of_one_word::<u32>(distances),
-            3 => batches.of_one_word::<u64>(distances),
-            LONG => batches.of_words(scratch, distances),
-            _ => {
-                for &index in batches.members {
-                    let pair = pair(index as usize);
-                    let is_empty = pair.pattern.length == 0;
-                    let found = if is_empty { super::length(pair.text.length) } else { BEYOND };
-                    distances[index as usize] = cut(found, cutoff);
-                }
-            }
+            0 => batches.of_one_word::<u8, T>(members, pairs),
+            1 => batches.of_one_word::<u16, T>(members, pairs),
+            2 => batches.of_one_word::<u32, T>(members, pairs),
+            3 => batches.of_one_word::<u64, T>(members, pairs),
+            LONG => batches.of_long(members.iter().map(|&index| (index, pairs.get(index))), scratch),
+            _ => members.iter().for_each(|&index| batches.put(index, of_lengths(&pairs.get(index)))),
         }
     }
 }
 
+/// The distance from an empty pattern, or else one that is beyond.
+fn of_lengths<T: Symbol>(pair: &Pair<'_, T>) -> u32 {
+    if pair.pattern.length == 0 { length(pair.text.length) } else { BEYOND }
+}
+
+/// Patterns from here on are worth a look at what both begin and end with, which takes some 80 nanoseconds.
+const TRIMMED: usize = 256;
 /// What the first band adds to the difference of the lengths.
 const NARROW: usize = 32;
-
-/// Long pairs are compared together with those of a band about as wide, then by the lengths of their texts: a batch costs
-/// what its dearest pair does.
-fn long_key<T>(pair: &Pair<'_, T>) -> (u32, usize) {
-    ((pair.difference() + NARROW).ilog2(), pair.text.length)
-}
 
 /// Numbers of pairs, by class and then by the length of the text, as far as it is short.
 struct Order {
@@ -91,7 +83,7 @@ struct Order {
 
 /// Sorts by counting. The two halves are counted apart: pairs of one kind follow each other, and a counter that has just
 /// been written is slow to read.
-fn in_order(count: usize, key: impl Fn(usize) -> usize) -> Order {
+fn in_order(count: usize, key: impl Fn(u32) -> usize) -> Order {
     let half = count / 2;
     let mut keys = vec![0_u16; count];
     let mut counts = [[0_u32; CLASSES * SHORT]; 2];
@@ -99,7 +91,7 @@ fn in_order(count: usize, key: impl Fn(usize) -> usize) -> Order {
     for (index, of_second) in second.iter_mut().enumerate() {
         #[expect(clippy::cast_possible_truncation, reason = "at most 6 times 128")]
         let mut counted = |index: usize, part: usize| {
-            let key = key(index);
+            let key = key(length(index));
             counts[part][key] += 1;
             key as u16
         };
@@ -131,68 +123,105 @@ fn in_order(count: usize, key: impl Fn(usize) -> usize) -> Order {
     Order { order, ends }
 }
 
-/// Pairs of one class, by the lengths of their texts.
-struct Batches<'a, P> {
+/// The distances of one task.
+struct Batches<'a> {
     level: Level,
-    pair: P,
-    members: &'a [u32],
     bits: &'a Bits,
     cutoff: Option<u32>,
+    distances: &'a mut [u32],
 }
 
-impl<'t, T: Symbol, P: Fn(u32) -> Pair<'t, T>> Batches<'_, P> {
-    fn of_one_word<W: Word>(&self, distances: &mut [u32]) {
+impl Batches<'_> {
+    fn put(&mut self, index: u32, distance: u32) {
+        self.distances[index as usize] = cut(distance, self.cutoff);
+    }
+
+    /// Members in order of the lengths of their texts.
+    fn of_one_word<W: Word, T: Symbol>(
+        &mut self,
+        members: &[u32],
+        pairs: &Pairs<'_, T, impl Fn(usize) -> (usize, usize)>,
+    ) {
         let mut found = [0; 64];
         let mut batch = Vec::with_capacity(64);
-        for members in self.members.chunks(self.level.bytes() / size_of::<W>()) {
+        for members in members.chunks(self.level.bytes() / size_of::<W>()) {
             batch.clear();
-            batch.extend(members.iter().map(|&index| (self.pair)(index)));
+            batch.extend(members.iter().map(|&index| pairs.get(index)));
             let found = &mut found[..members.len()];
             of_one_word::<W, T>(self.level, &batch, self.bits, found);
             for (&index, &found) in members.iter().zip(&*found) {
-                distances[index as usize] = cut(found, self.cutoff);
+                self.distances[index as usize] = cut(found, self.cutoff);
             }
         }
+    }
+
+    /// Pairs of long strings: what both begin or end with is left out first where that pays, and they may be short then.
+    fn of_long<'t, T: Symbol>(&mut self, pairs: impl Iterator<Item = (u32, Pair<'t, T>)>, scratch: &mut Scratch) {
+        let trimmed = |(index, pair): (u32, Pair<'t, T>)| {
+            (index, if pair.pattern.length >= TRIMMED { pair.trimmed() } else { pair })
+        };
+        let (long, short): (Vec<_>, Vec<_>) =
+            pairs.map(trimmed).partition(|(_, pair)| class(pair.pattern.length) == LONG);
+        let mut found = [0];
+        for (index, pair) in short {
+            if pair.pattern.length == 0 {
+                self.put(index, of_lengths(&pair));
+            } else {
+                of_one_word::<u64, T>(self.level, &[pair], self.bits, &mut found);
+                self.put(index, found[0]);
+            }
+        }
+        self.of_words(long.into_iter(), scratch);
     }
 
     /// Two passes at most: the first one in a narrow band, whose result is at least the distance and says how wide the
     /// second has to be.
-    fn of_words(&self, scratch: &mut Scratch, distances: &mut [u32]) {
+    fn of_words<'t, T: Symbol>(&mut self, pairs: impl Iterator<Item = (u32, Pair<'t, T>)>, scratch: &mut Scratch) {
+        let banded = |(index, pair): (u32, Pair<'t, T>)| Banded { band: pair.difference() + NARROW, index, pair };
+        let mut again = Vec::new();
+        self.in_bands(pairs.map(banded).collect(), scratch, |batches, member, band, found| {
+            let Banded { index, pair, .. } = *member;
+            if pair.is_decided(band, found) {
+                batches.put(index, found);
+            } else if batches.cutoff.is_some_and(|cutoff| pair.is_decided(band, cutoff)) {
+                // Had the distance been within the cutoff, it would have been found.
+                batches.put(index, BEYOND);
+            } else {
+                let wanted = batches.cutoff.map_or(found, |cutoff| found.min(cutoff));
+                again.push(Banded { band: pair.band(wanted), index, pair });
+            }
+        });
+        self.in_bands(again, scratch, |batches, member, _, found| batches.put(member.index, found));
+    }
+
+    /// Compares pairs of bands about as wide together, in order of the lengths of their texts, for a batch costs what its
+    /// dearest pair does. `each` gets the band that was taken and what was found in it.
+    fn in_bands<'t, T: Symbol>(
+        &mut self,
+        mut members: Vec<Banded<'t, T>>,
+        scratch: &mut Scratch,
+        mut each: impl FnMut(&mut Self, &Banded<'t, T>, usize, u32),
+    ) {
         let at_once = self.level.bytes() / size_of::<u64>();
         let mut found = [0; 8];
-        let mut batch = Vec::with_capacity(8);
-        // The band that decides a pair which has to be looked at again.
-        let mut again: Vec<(usize, u32)> = Vec::new();
-        let alike = |a: &u32, b: &u32| long_key(&(self.pair)(*a)).0 == long_key(&(self.pair)(*b)).0;
-        for members in self.members.chunk_by(alike).flat_map(|members| members.chunks(at_once)) {
+        let mut batch = Vec::with_capacity(at_once);
+        let kind = |member: &Banded<'_, T>| member.band.ilog2();
+        members.sort_by_cached_key(|member| (kind(member), member.pair.text.length));
+        for members in members.chunk_by(|a, b| kind(a) == kind(b)).flat_map(|alike| alike.chunks(at_once)) {
             batch.clear();
-            batch.extend(members.iter().map(|&index| (self.pair)(index)));
-            let band = batch.iter().map(Pair::difference).max().unwrap_or(0) + NARROW;
+            batch.extend(members.iter().map(|member| member.pair));
+            let band = members.iter().map(|member| member.band).max().unwrap_or(0);
             let found = &mut found[..members.len()];
-            of_words(self.level, &batch, self.bits, band, scratch, found);
-            for ((&index, &found), pair) in members.iter().zip(&*found).zip(&batch) {
-                if pair.is_decided(band, found) {
-                    distances[index as usize] = cut(found, self.cutoff);
-                } else if self.cutoff.is_some_and(|cutoff| pair.is_decided(band, cutoff)) {
-                    // Had the distance been within the cutoff, it would have been found.
-                    distances[index as usize] = BEYOND;
-                } else {
-                    let wanted = self.cutoff.map_or(found, |cutoff| found.min(cutoff));
-                    again.push((pair.band(wanted), index));
-                }
-            }
-        }
-        again.sort_by_key(|&(band, index)| (band.ilog2(), (self.pair)(index).text.length));
-        let alike = |a: &(usize, u32), b: &(usize, u32)| a.0.ilog2() == b.0.ilog2();
-        for members in again.chunk_by_mut(alike).flat_map(|members| members.chunks_mut(at_once)) {
-            batch.clear();
-            batch.extend(members.iter().map(|&(_, index)| (self.pair)(index)));
-            let band = members.iter().map(|&(band, _)| band).max().unwrap_or(0);
-            let found = &mut found[..members.len()];
-            of_words(self.level, &batch, self.bits, band, scratch, found);
-            for (&mut (_, index), &mut found) in members.iter_mut().zip(found) {
-                distances[index as usize] = cut(found, self.cutoff);
-            }
+            of_words(self.level, &batch, self.bits, band, self.cutoff, scratch, found);
+            members.iter().zip(found).for_each(|(member, found)| each(self, member, band, *found));
         }
     }
+}
+
+/// A pair, where its distance goes, and how far from the diagonal it is computed.
+#[derive(Clone, Copy)]
+struct Banded<'t, T> {
+    band: usize,
+    index: u32,
+    pair: Pair<'t, T>,
 }

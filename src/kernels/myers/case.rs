@@ -57,6 +57,7 @@ pub(super) const CPU_SOURCES: &[(&str, &str)] = &[
     ("lanes.rs", include_str!("lanes.rs")),
     ("many_patterns.rs", include_str!("many_patterns.rs")),
     ("one_pattern.rs", include_str!("one_pattern.rs")),
+    ("long_pairs.rs", include_str!("long_pairs.rs")),
     ("pairs.rs", include_str!("pairs.rs")),
     ("simd.rs", include_str!("simd.rs")),
     ("tile.rs", include_str!("tile.rs")),

@@ -22,6 +22,7 @@ mod filter;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod lanes;
+mod long_pairs;
 mod many_patterns;
 mod one_pattern;
 mod pairs;

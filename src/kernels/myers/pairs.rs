@@ -10,13 +10,13 @@
 //! Only bits that are needed to tell the symbols at hand apart are compared: two for DNA, five for lower-case letters, as
 //! they stand in ASCII, without renaming anything.
 
-use super::lanes::{Carry, Column, Word};
+use super::lanes::{Column, Word};
 use crate::data::{Symbols, Texts};
 use crate::simd::{Level, Simd, SimdBase, SimdMask, simd};
 use std::hint::select_unpredictable;
 
 /// The most bits that a symbol has.
-const MOST_BITS: usize = 32;
+pub(super) const MOST_BITS: usize = 32;
 
 /// Bits of symbols that tell them apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,15 +47,23 @@ impl Bits {
 
     /// Leaves out one bit after the other, from the highest on, as long as no two symbols become the same.
     fn fewest(texts: &[&Texts], mut mask: u32) -> u32 {
-        let mut seen = vec![false; 256];
+        // Nearly all symbols of any text are below: a look at a place for each.
+        let mut low = vec![false; 1 << 16];
         let mut symbols = std::collections::HashSet::new();
         for texts in texts {
             match texts.symbols() {
-                Symbols::Narrow(symbols) => symbols.iter().for_each(|&symbol| seen[usize::from(symbol)] = true),
-                Symbols::Wide(wide) => symbols.extend(wide.iter().copied()),
+                Symbols::Narrow(narrow) => narrow.iter().for_each(|&symbol| low[usize::from(symbol)] = true),
+                Symbols::Wide(wide) => {
+                    for &symbol in wide {
+                        match low.get_mut(symbol as usize) {
+                            Some(seen) => *seen = true,
+                            None => drop(symbols.insert(symbol)),
+                        }
+                    }
+                }
             }
         }
-        symbols.extend((0_u32..).zip(seen).filter(|(_, seen)| *seen).map(|(symbol, _)| symbol));
+        symbols.extend((0_u32..).zip(low).filter(|(_, seen)| *seen).map(|(symbol, _)| symbol));
         let mut left = Vec::with_capacity(symbols.len());
         for bit in (0..32).rev().filter(|bit| mask >> bit & 1 == 1).collect::<Vec<_>>() {
             let fewer = mask & !(1 << bit);
@@ -70,19 +78,19 @@ impl Bits {
         mask
     }
 
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.0.len()
     }
 
     /// As many as that, the last one again and again; any, where no bit differs.
-    fn padded<const BITS: usize>(&self) -> [u32; BITS] {
+    pub(super) fn padded<const BITS: usize>(&self) -> [u32; BITS] {
         let last = self.0.last().copied().unwrap_or(0);
         std::array::from_fn(|plane| self.0.get(plane).copied().unwrap_or(last))
     }
 }
 
 /// A symbol as it is stored: `u8` or `u32`.
-pub(super) trait Symbol: bytemuck::Pod {
+pub(super) trait Symbol: bytemuck::Pod + PartialEq {
     /// Bits of a symbol that are told apart in code of their own: a few, or [`MOST_BITS`].
     const IS_NARROW: bool;
 
@@ -105,6 +113,16 @@ pub(super) struct String<'t, T> {
 }
 
 impl<T: Symbol> String<'_, T> {
+    fn own(&self) -> &[T] {
+        &self.symbols[..self.length]
+    }
+
+    /// Leaves out the first ones.
+    fn skip(&mut self, count: usize) {
+        self.symbols = &self.symbols[count..];
+        self.length -= count;
+    }
+
     /// Symbols from `from` on, as far as there are any.
     #[inline(always)]
     fn copy(&self, from: usize, into: &mut [T]) {
@@ -117,6 +135,22 @@ impl<T: Symbol> String<'_, T> {
             None => into[..symbols.len()].copy_from_slice(symbols),
         }
     }
+}
+
+/// Symbols that are compared together.
+const PIECE: usize = 64;
+
+/// How many symbols both begin with.
+fn shared<T: Symbol>(a: &[T], b: &[T]) -> usize {
+    let pieces = a.chunks_exact(PIECE).zip(b.chunks_exact(PIECE)).take_while(|(a, b)| a == b).count() * PIECE;
+    pieces + a[pieces..].iter().zip(&b[pieces..]).take_while(|(a, b)| a == b).count()
+}
+
+/// How many symbols both end with.
+fn shared_at_end<T: Symbol>(a: &[T], b: &[T]) -> usize {
+    let pieces = a.rchunks_exact(PIECE).zip(b.rchunks_exact(PIECE)).take_while(|(a, b)| a == b).count() * PIECE;
+    let (a, b) = (&a[..a.len() - pieces], &b[..b.len() - pieces]);
+    pieces + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
 }
 
 #[inline(always)]
@@ -193,7 +227,7 @@ pub(super) struct Pair<'t, T> {
     pub(super) text: String<'t, T>,
 }
 
-impl<'t, T> Pair<'t, T> {
+impl<'t, T: Symbol> Pair<'t, T> {
     #[inline(always)]
     pub(super) fn new(a: String<'t, T>, b: String<'t, T>) -> Self {
         // Which one is shorter is often as good as random: nothing to predict.
@@ -203,6 +237,17 @@ impl<'t, T> Pair<'t, T> {
         };
         let shorter = a.length <= b.length;
         Self { pattern: choose(shorter), text: choose(!shorter) }
+    }
+
+    /// Without what both begin and end with, which changes no distance.
+    pub(super) fn trimmed(mut self) -> Self {
+        let shared = shared(self.pattern.own(), self.text.own());
+        self.pattern.skip(shared);
+        self.text.skip(shared);
+        let shared = shared_at_end(self.pattern.own(), self.text.own());
+        self.pattern.length -= shared;
+        self.text.length -= shared;
+        self
     }
 
     /// Of the lengths.
@@ -222,13 +267,39 @@ impl<'t, T> Pair<'t, T> {
     }
 }
 
-/// Memory that a thread keeps from batch to batch.
-#[derive(Default)]
-pub(super) struct Scratch {
-    /// Planes of the patterns: for each block of symbols, for each bit, a word of each lane.
-    patterns: Vec<u64>,
-    /// Vertical differences of each word of each lane: what increased, what decreased.
-    columns: Vec<u64>,
+/// Strings by number.
+#[derive(Clone, Copy)]
+pub(super) struct Strings<'t, T> {
+    symbols: &'t [T],
+    offsets: &'t [usize],
+}
+
+impl<'t, T> Strings<'t, T> {
+    /// All symbols, and where each string begins among them.
+    pub(super) fn new(symbols: &'t [T], offsets: &'t [usize]) -> Self {
+        Self { symbols, offsets }
+    }
+
+    #[inline(always)]
+    fn get(&self, index: usize) -> String<'t, T> {
+        let ends = &self.offsets[index..index + 2];
+        String { symbols: &self.symbols[ends[0]..], length: ends[1] - ends[0] }
+    }
+}
+
+/// Pairs by number: `which` says the numbers of the strings.
+pub(super) struct Pairs<'t, T, F> {
+    pub(super) left: Strings<'t, T>,
+    pub(super) right: Strings<'t, T>,
+    pub(super) which: F,
+}
+
+impl<'t, T: Symbol, F: Fn(usize) -> (usize, usize)> Pairs<'t, T, F> {
+    #[inline(always)]
+    pub(super) fn get(&self, index: u32) -> Pair<'t, T> {
+        let (left, right) = (self.which)(index as usize);
+        Pair::new(self.left.get(left), self.right.get(right))
+    }
 }
 
 /// The distances of a batch of pairs, in order of the lengths of their texts, whose patterns fit into a word of `W`.
@@ -297,123 +368,6 @@ fn one_word<S: Simd, W: Word, T: Symbol, const BITS: usize>(
     }
 }
 
-/// The distances of a batch of pairs, in order of the lengths of their texts, whose patterns take any number of words.
-///
-/// Only cells within `band` of the diagonal are computed, word by word (Ukkonen, *Algorithms for approximate string
-/// matching*, Information and Control 64, 1985). Cells outside count as if each step led one further away, so what is
-/// found is never less than the distance; [`Pair::is_decided`] says when it is the distance.
-pub(super) fn of_words<T: Symbol>(
-    level: Level,
-    pairs: &[Pair<'_, T>],
-    bits: &Bits,
-    band: usize,
-    scratch: &mut Scratch,
-    distances: &mut [u32],
-) {
-    match bits.count() {
-        0..=2 if T::IS_NARROW => {
-            crate::dispatch!(level, simd => words::<_, T, 2>(simd, pairs, bits, band, scratch, distances));
-        }
-        0..=5 if T::IS_NARROW => {
-            crate::dispatch!(level, simd => words::<_, T, 5>(simd, pairs, bits, band, scratch, distances));
-        }
-        0..=8 => crate::dispatch!(level, simd => words::<_, T, 8>(simd, pairs, bits, band, scratch, distances)),
-        _ => crate::dispatch!(level, simd => words::<_, T, MOST_BITS>(simd, pairs, bits, band, scratch, distances)),
-    }
-}
-
-#[simd]
-fn words<S: Simd, T: Symbol, const BITS: usize>(
-    simd: S,
-    pairs: &[Pair<'_, T>],
-    bits: &Bits,
-    band: usize,
-    scratch: &mut Scratch,
-    distances: &mut [u32],
-) {
-    const WORD: usize = u64::BITS as usize;
-    let lanes = S::u64s::LEN;
-    let (zero, one) = (S::u64s::splat(simd, 0), S::u64s::splat(simd, 1));
-    let used = bits.count().clamp(1, BITS);
-    let bits: [u32; BITS] = bits.padded();
-    let bits = if BITS == MOST_BITS { &bits[..used] } else { &bits[..] };
-    let Scratch { patterns, columns } = scratch;
-    let rows = pairs.iter().map(|pair| pair.pattern.length).max().unwrap_or(0);
-    let words = rows.div_ceil(WORD).max(1);
-    let stride = bits.len() * lanes;
-    patterns.resize(words * stride, 0);
-    for (word, planes) in patterns.chunks_exact_mut(stride).enumerate() {
-        T::planes(simd, pairs.iter().map(|pair| pair.pattern), word * WORD, bits, planes);
-    }
-    columns.clear();
-    columns.resize(words * 2 * lanes, 0);
-    for column in columns.chunks_exact_mut(2 * lanes) {
-        column[..lanes].fill(u64::MAX);
-    }
-    let (shortest, longest) = (pairs[0].text.length, pairs[pairs.len() - 1].text.length);
-    let mut ended = 0;
-    let mut planes = [[0_u64; 8]; BITS];
-    let planes = &mut planes.as_flattened_mut()[..stride];
-    for from in (0..longest).step_by(WORD) {
-        T::planes(simd, pairs.iter().map(|pair| pair.text), from, bits, planes);
-        for position in from..longest.min(from + WORD) {
-            let at = u32::try_from(position - from).unwrap_or(0);
-            let mut texts = [zero; BITS];
-            for (text, plane) in texts.iter_mut().zip(planes.chunks_exact(lanes)) {
-                *text = zero - ((S::u64s::from_slice(simd, plane) >> at) & one);
-            }
-            let alive = if position < shortest {
-                None
-            } else {
-                while pairs[ended].text.length <= position {
-                    ended += 1;
-                }
-                Some(u64::alive(simd, ended))
-            };
-            // Rows of the band at this column, the one to the right of position: from column - band to column + band.
-            let first = position.saturating_sub(band) / WORD;
-            let last = ((position + 1 + band).div_ceil(WORD)).min(words);
-            let mut carry = Carry { not_increased: zero, decreased: zero };
-            let patterns = patterns[first * stride..last * stride].chunks_exact(stride);
-            let columns = columns[first * 2 * lanes..last * 2 * lanes].chunks_exact_mut(2 * lanes);
-            for (patterns, stored) in patterns.zip(columns) {
-                let mut different = zero;
-                for (pattern, text) in patterns.chunks_exact(lanes).zip(&texts) {
-                    different |= S::u64s::from_slice(simd, pattern) ^ *text;
-                }
-                let (increased, decreased) = stored.split_at_mut(lanes);
-                let column = Column {
-                    increased: S::u64s::from_slice(simd, increased),
-                    decreased: S::u64s::from_slice(simd, decreased),
-                };
-                let (mut next, below) = column.next_word(!different, carry);
-                carry = below;
-                if let Some(alive) = alive {
-                    next = next.where_set(alive, column);
-                }
-                next.increased.store_slice(increased);
-                next.decreased.store_slice(decreased);
-            }
-        }
-    }
-    let mut sums = zero;
-    for (word, column) in columns.chunks_exact(2 * lanes).enumerate() {
-        let mut masks = [0; 8];
-        for (mask, pair) in masks.iter_mut().zip(pairs) {
-            *mask = u64::ones(pair.pattern.length.saturating_sub(word * WORD).min(WORD));
-        }
-        let column = Column {
-            increased: S::u64s::from_slice(simd, &column[..lanes]),
-            decreased: S::u64s::from_slice(simd, &column[lanes..]),
-        };
-        sums += column.sum(S::u64s::from_slice(simd, &masks[..lanes]));
-    }
-    for ((distance, pair), sum) in distances.iter_mut().zip(pairs).zip(sums.as_slice()) {
-        #[expect(clippy::cast_possible_truncation, reason = "a difference of at most 2^32, modulo 2^32")]
-        (*distance = super::length(pair.text.length).wrapping_add(*sum as u32));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -427,5 +381,23 @@ mod tests {
         assert_eq!(of(&letters, false), [0, 1, 2, 3, 4]);
         assert_eq!((of(&[5], false), of(&[], true)), (vec![], vec![]));
         assert_eq!(of(&[1 << 31, 1 << 30], true), [30]);
+        assert_eq!(of(&[5, 1 << 31, 1 << 30], true), [0, 30]);
+    }
+
+    #[test]
+    fn what_both_begin_and_end_with_is_trimmed_and_nothing_twice() {
+        let trimmed = |a: &str, b: &str| {
+            let of = |symbols: &'static [u8]| String { symbols, length: symbols.len() };
+            let leak = |string: &str| -> &'static [u8] { Box::leak(string.as_bytes().into()) };
+            let pair = Pair::new(of(leak(a)), of(leak(b))).trimmed();
+            [pair.pattern.own(), pair.text.own()].map(|own| std::string::String::from_utf8(own.to_vec()).unwrap())
+        };
+        let long = "abcdefgh".repeat(20);
+        assert_eq!(trimmed(&format!("{long}x{long}"), &format!("{long}yz{long}")), ["x", "yz"]);
+        assert_eq!(trimmed(&long, &long), ["", ""]);
+        assert_eq!(trimmed(&long, &format!("{long}{long}")), ["", &long]);
+        assert_eq!(trimmed("aa", "aaa"), ["", "a"]);
+        assert_eq!(trimmed("", "ab"), ["", "ab"]);
+        assert_eq!(trimmed("xab", "yab"), ["x", "y"]);
     }
 }

@@ -14,8 +14,8 @@
 use super::lanes::Word;
 use super::many_patterns::{self, Alphabet};
 use super::one_pattern::{self, LaidOut, Pattern, Run};
-use super::pairs::{self, Bits, Pair};
-use super::{BEYOND, Text, Texts, batches, cut, filter, length, tile};
+use super::pairs::{Bits, Pairs, Strings};
+use super::{BEYOND, Text, Texts, batches, cut, filter, length, long_pairs, tile};
 use crate::data::Symbols;
 use crate::error::Error;
 use crate::kernels::Platform;
@@ -23,7 +23,7 @@ use crate::kernels::parallel::share;
 use crate::simd::{Level, Simd, simd};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Symbols of a task, about: some 50 microseconds of work at least.
 const SYMBOLS_A_TASK: usize = 1 << 18;
@@ -189,6 +189,16 @@ pub fn all_pairs(
     if columns.is_empty() || rows.is_empty() {
         return Ok(());
     }
+    if columns.len() < platform.level.bytes() && rows.len() > 8 * columns.len() {
+        // Lanes hold columns: turned round, they are filled.
+        let mut turned = vec![0; distances.len()];
+        all_pairs(column_texts, columns.clone(), row_texts, rows.clone(), cutoff, &mut turned, platform)?;
+        for (row, distances) in distances.chunks_exact_mut(columns.len()).enumerate() {
+            let of_row = turned[row..].iter().step_by(rows.len());
+            distances.iter_mut().zip(of_row).for_each(|(distance, turned)| *distance = *turned);
+        }
+        return Ok(());
+    }
     let symbols = |texts: &Texts, range: &Range<usize>| texts.offsets()[range.end] - texts.offsets()[range.start];
     let (of_rows, of_columns) = (symbols(row_texts, &rows), symbols(column_texts, &columns));
     let words = (of_columns / columns.len()).div_ceil(64).max(1);
@@ -205,10 +215,8 @@ pub fn all_pairs(
         }
     }
     let blocks: Vec<_> = blocks.into_iter().map(Mutex::new).collect();
-    let strings = row_texts.len() + column_texts.len();
-    let is_long = row_texts.total() + column_texts.total() >= 128 * strings;
-    let sides = Sides::new(row_texts, column_texts, is_long, cutoff);
-    share(threads, blocks.len(), pairs::Scratch::default, |scratch, task| {
+    let sides = Sides::new(row_texts, column_texts, cutoff);
+    share(threads, blocks.len(), long_pairs::Scratch::default, |scratch, task| {
         let mut task = blocks[task].lock().unwrap_or_else(PoisonError::into_inner);
         let (rows, columns, parts) = &mut *task;
         let block = Block { sides: &sides, rows: rows.clone(), columns: columns.clone() };
@@ -250,7 +258,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    fn compute(&self, level: Level, scratch: &mut pairs::Scratch, distances: &mut [&mut [u32]]) {
+    fn compute(&self, level: Level, scratch: &mut long_pairs::Scratch, distances: &mut [&mut [u32]]) {
         if let Some(cutoff) = self.sides.cutoff.filter(|&cutoff| cutoff <= FEW_EDITS)
             && let Some(near) = self.near(level, cutoff)
         {
@@ -304,7 +312,13 @@ impl Block<'_> {
     }
 
     /// Some pairs, by their numbers in the block.
-    fn some(&self, level: Level, pairs: &[(u32, u32)], scratch: &mut pairs::Scratch, distances: &mut [&mut [u32]]) {
+    fn some(
+        &self,
+        level: Level,
+        pairs: &[(u32, u32)],
+        scratch: &mut long_pairs::Scratch,
+        distances: &mut [&mut [u32]],
+    ) {
         let mut found = vec![0; pairs.len().min(MOST_A_TASK)];
         for pairs in pairs.chunks(MOST_A_TASK) {
             let which = |index: usize| {
@@ -393,14 +407,14 @@ fn compare(
     platform: &Platform,
 ) -> Result<(), Error> {
     let symbols = left.total() + right.total();
-    let sides = Sides::new(left, right, symbols / distances.len().max(1) >= 128, cutoff);
+    let sides = Sides::new(left, right, cutoff);
     // Long ones cost more for each symbol.
     let (rows, columns) = (left.total() / left.len().max(1), right.total() / right.len().max(1));
     let work = symbols.saturating_mul(rows.min(columns).div_ceil(64).max(1));
     let a_task = per_task(work, distances.len());
     let threads = worth(platform.threads, work, distances.len());
     let parts: Vec<_> = distances.chunks_mut(a_task).map(Mutex::new).collect();
-    share(threads, parts.len(), pairs::Scratch::default, |scratch, task| {
+    share(threads, parts.len(), long_pairs::Scratch::default, |scratch, task| {
         let mut found = parts[task].lock().unwrap_or_else(PoisonError::into_inner);
         let which = |index| which(task * a_task + index);
         sides.compare(which, platform.level, scratch, &mut found);
@@ -409,27 +423,42 @@ fn compare(
     Ok(())
 }
 
-/// Two lists of strings, their symbols stored alike.
+/// Two lists of strings.
 struct Sides<'a> {
     left: &'a Texts,
     right: &'a Texts,
-    symbols: Alike<'a>,
-    bits: Bits,
     cutoff: Option<u32>,
+    /// Made when the first pair is compared: all of many are compared without.
+    comparable: OnceLock<Comparable<'a>>,
 }
 
+/// What a pair is compared by.
+struct Comparable<'a> {
+    symbols: Alike<'a>,
+    bits: Bits,
+}
+
+/// Symbols of both sides, stored alike.
 enum Alike<'a> {
     Narrow(&'a [u8], &'a [u8]),
     Wide(Cow<'a, [u32]>, Cow<'a, [u32]>),
 }
 
 impl<'a> Sides<'a> {
-    fn new(left: &'a Texts, right: &'a Texts, fewest_bits: bool, cutoff: Option<u32>) -> Self {
-        let symbols = match (left.symbols(), right.symbols()) {
-            (Symbols::Narrow(left), Symbols::Narrow(right)) => Alike::Narrow(left, right),
-            _ => Alike::Wide(left.wide_symbols(), right.wide_symbols()),
-        };
-        Self { left, right, symbols, bits: Bits::of(&[left, right], fewest_bits), cutoff }
+    fn new(left: &'a Texts, right: &'a Texts, cutoff: Option<u32>) -> Self {
+        Self { left, right, cutoff, comparable: OnceLock::new() }
+    }
+
+    fn comparable(&self) -> &Comparable<'a> {
+        self.comparable.get_or_init(|| {
+            let symbols = match (self.left.symbols(), self.right.symbols()) {
+                (Symbols::Narrow(left), Symbols::Narrow(right)) => Alike::Narrow(left, right),
+                _ => Alike::Wide(self.left.wide_symbols(), self.right.wide_symbols()),
+            };
+            // To look for the fewest bits pays where each symbol is compared with many.
+            let is_long = self.left.total() + self.right.total() >= 64 * (self.left.len() + self.right.len());
+            Comparable { symbols, bits: Bits::of(&[self.left, self.right], is_long) }
+        })
     }
 
     /// Distances of pairs on this thread.
@@ -437,47 +466,21 @@ impl<'a> Sides<'a> {
         &self,
         which: impl Fn(usize) -> (usize, usize),
         level: Level,
-        scratch: &mut pairs::Scratch,
+        scratch: &mut long_pairs::Scratch,
         distances: &mut [u32],
     ) {
         let (left, right) = (self.left.offsets(), self.right.offsets());
-        let (bits, cutoff) = (&self.bits, self.cutoff);
-        match &self.symbols {
+        let Comparable { symbols, bits } = self.comparable();
+        match symbols {
             Alike::Narrow(of_left, of_right) => {
-                let (left, right) = (Strings::new(of_left, left), Strings::new(of_right, right));
-                let pair = move |index| left.pair(&right, which(index));
-                batches::distances(level, pair, bits, cutoff, scratch, distances);
+                let pairs = Pairs { left: Strings::new(of_left, left), right: Strings::new(of_right, right), which };
+                batches::distances(level, &pairs, bits, self.cutoff, scratch, distances);
             }
             Alike::Wide(of_left, of_right) => {
-                let (left, right) = (Strings::new(of_left, left), Strings::new(of_right, right));
-                let pair = move |index| left.pair(&right, which(index));
-                batches::distances(level, pair, bits, cutoff, scratch, distances);
+                let pairs = Pairs { left: Strings::new(of_left, left), right: Strings::new(of_right, right), which };
+                batches::distances(level, &pairs, bits, self.cutoff, scratch, distances);
             }
         }
-    }
-}
-
-/// Strings by number.
-#[derive(Clone, Copy)]
-struct Strings<'a, T> {
-    symbols: &'a [T],
-    offsets: &'a [usize],
-}
-
-impl<'a, T> Strings<'a, T> {
-    fn new(symbols: &'a [T], offsets: &'a [usize]) -> Self {
-        Self { symbols, offsets }
-    }
-
-    #[inline(always)]
-    fn get(&self, index: usize) -> pairs::String<'a, T> {
-        let ends = &self.offsets[index..index + 2];
-        pairs::String { symbols: &self.symbols[ends[0]..], length: ends[1] - ends[0] }
-    }
-
-    #[inline(always)]
-    fn pair(&self, right: &Self, (a, b): (usize, usize)) -> Pair<'a, T> {
-        Pair::new(self.get(a), right.get(b))
     }
 }
 

@@ -251,6 +251,40 @@ fn long_pairs_of_all_kinds_side_by_side() {
 }
 
 #[test]
+fn a_cutoff_ends_nothing_too_early() {
+    // All edits at one end, or in the middle: there, what was found so far is what is found at last.
+    let mut rng = noise(67);
+    let base = string(&mut rng, 1, 3_000);
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for edits in [1, 30, 300] {
+        for (from, to) in [(0, 400), (1_300, 1_700), (2_600, 3_000)] {
+            let other = [&base[..from], &edited(&mut rng, 1, &base[from..to], edits), &base[to..]].concat();
+            // With a frame that is not trimmed.
+            left.push([&[98], &base[..], &[98]].concat());
+            right.push([&[99], &other[..], &[99]].concat());
+        }
+    }
+    // Hopeless from the beginning, alone and beside others.
+    left.push(string(&mut rng, 1, 3_000));
+    right.push(string(&mut rng, 1, 3_000));
+    let (left, right): (Texts, Texts) = (left.iter().collect(), right.iter().collect());
+    let exact: Vec<u32> = left.iter().zip(right.iter()).map(|(a, b)| reference::distance(a, b)).collect();
+    for cutoff in exact.iter().flat_map(|&distance| [distance - 1, distance, distance + 1]) {
+        let expected: Vec<u32> = exact.iter().map(|&distance| cut(distance, Some(cutoff))).collect();
+        for platform in platforms() {
+            let mut found = vec![7; left.len()];
+            pairs(&left, &right, Some(cutoff), &mut found, &platform).unwrap();
+            assert_eq!(found, expected, "{}, cutoff {cutoff}", platform.level);
+            for (i, &expected) in expected.iter().enumerate() {
+                let mut found = [7];
+                pairs(&left.slice(i..i + 1), &right.slice(i..i + 1), Some(cutoff), &mut found, &platform).unwrap();
+                assert_eq!(found, [expected], "{}, cutoff {cutoff}, pair {i} alone", platform.level);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_small_cutoff_loses_no_pair_however_many_there_are() {
     let mut rng = noise(71);
     // Nearly all are near; some are; few are.

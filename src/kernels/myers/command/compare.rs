@@ -6,7 +6,7 @@ use super::arguments::{Arguments, OutputFormat};
 use super::engine::Engine;
 use super::form::Form;
 use super::inputs::Inputs;
-use super::nearest::{self, Share};
+use super::nearest;
 use super::records::{Records, similarity};
 use crate::cli::Io;
 use crate::error::Error;
@@ -273,8 +273,7 @@ impl<'a> Compare<'a> {
     /// The places of the nearest, nearest first, without the own one; `longer` says how long the longer string is.
     fn nearest(&self, k: usize, own: Option<usize>, distances: &[u32], longer: impl Fn(usize) -> usize) -> Vec<usize> {
         if self.arguments.similarity {
-            let wanted = (0..).zip(distances).filter(|&(at, &distance)| distance != BEYOND && Some(at) != own);
-            nearest::smallest(k, wanted.map(|(at, &distance)| (Share::new(distance, longer(at)), at)))
+            nearest::smallest_shares(k, own, distances, longer)
         } else {
             nearest::smallest_distances(k, own, distances)
         }

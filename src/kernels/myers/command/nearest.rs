@@ -74,15 +74,9 @@ impl<Key: Ord + Copy> Best<Key> {
     }
 }
 
-/// The places of the `k` smallest keys, smallest first; of equal ones those that come earlier. Places have to grow.
-pub(super) fn smallest<Key: Ord + Copy>(k: usize, candidates: impl Iterator<Item = (Key, usize)>) -> Vec<usize> {
-    let mut best = Best::new(k);
-    candidates.for_each(|(key, at)| best.offer(key, at));
-    best.places()
-}
-
-/// The places of the `k` smallest distances, without the own one and those beyond a cutoff. Cost: a vector operation for as
-/// many distances as it holds, and more only where some of them are among the `k` smallest so far.
+/// The places of the `k` smallest distances, smallest first and of equal ones those that come earlier; without the own one
+/// and those beyond a cutoff. Cost: a vector operation for as many distances as it holds, and more only where some of them
+/// are among the `k` smallest so far.
 pub(super) fn smallest_distances(k: usize, own: Option<usize>, distances: &[u32]) -> Vec<usize> {
     let mut best = Best::new(k);
     for (piece, distances) in distances.chunks(PIECE).enumerate() {
@@ -99,6 +93,33 @@ pub(super) fn smallest_distances(k: usize, own: Option<usize>, distances: &[u32]
     best.places()
 }
 
+/// As [`smallest_distances`], by the share of the longer string that differs; `longer` says how long it is. Cost: two
+/// multiplications for each distance, and more only as above.
+pub(super) fn smallest_shares(
+    k: usize,
+    own: Option<usize>,
+    distances: &[u32],
+    longer: impl Fn(usize) -> usize,
+) -> Vec<usize> {
+    let mut best: Best<Share> = Best::new(k);
+    for (piece, distances) in distances.chunks(PIECE).enumerate() {
+        let places = piece * PIECE..;
+        let is_near = |limit: Share| {
+            let of = |(at, &distance): (usize, &u32)| Share::new(distance, longer(at)) < limit;
+            places.clone().zip(distances).fold(false, |any, one| any | of(one))
+        };
+        if best.limit().is_some_and(|limit| !is_near(limit)) {
+            continue;
+        }
+        for (at, &distance) in places.zip(distances) {
+            if distance != BEYOND && Some(at) != own {
+                best.offer(Share::new(distance, longer(at)), at);
+            }
+        }
+    }
+    best.places()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,7 +129,7 @@ mod tests {
         let keys = [5, 3, 9, 3, 1, 5, 3];
         let all = [4, 1, 3, 6, 0, 5, 2];
         for k in 0..=9 {
-            assert_eq!(smallest(k, keys.into_iter().zip(0..)), all[..k.min(7)], "{k}");
+            assert_eq!(smallest_shares(k, None, &keys, |_| 9), all[..k.min(7)], "{k}");
             assert_eq!(smallest_distances(k, None, &keys), all[..k.min(7)], "{k}");
             let without: Vec<_> = all.into_iter().filter(|&at| at != 3).take(k).collect();
             assert_eq!(smallest_distances(k, Some(3), &keys), without, "{k}");
@@ -125,6 +146,12 @@ mod tests {
             sorted.sort_by_key(|&at| (distances[at], at));
             for k in [1, 2, 10, 63, 64, 65, 900, 2_000] {
                 assert_eq!(smallest_distances(k, Some(70), &distances), sorted[..k.min(sorted.len())], "{cutoff} {k}");
+            }
+            let longer = |at: usize| 40 + at * 7 % 50;
+            sorted.sort_by_key(|&at| (Share::new(distances[at], longer(at)), at));
+            for k in [1, 2, 10, 63, 64, 65, 900, 2_000] {
+                let found = smallest_shares(k, Some(70), &distances, longer);
+                assert_eq!(found, sorted[..k.min(sorted.len())], "shares, {cutoff} {k}");
             }
         }
     }
