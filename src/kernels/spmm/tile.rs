@@ -131,8 +131,8 @@ pub(super) fn add<S: Simd, T: Value, B: Gathered<T>>(
     }
 }
 
-/// As [`add`], for all columns of a B of at most two vectors and one column. A length that is known makes finding a row of B one comparison and
-/// one shift, which counts where there is little else to do.
+/// As [`add`], for all columns of a B of at most two vectors and one column. A length that is known makes finding a row of B
+/// one comparison and one shift, which counts where there is little else to do.
 #[simd]
 pub(super) fn add_narrow<S: Simd, T: Value>(simd: S, a: Entries<'_, T>, b: Columns<'_, T>, sums: Sums<'_, T>) {
     // Width => vectors of a kind, and one of a kind for what is left over, as `add` chooses them.
