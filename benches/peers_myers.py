@@ -11,14 +11,15 @@ Measure  peers_myers.py run --dir D --lodestar target/release/deps/myers-... --t
 What is timed: one call on lists that are in memory in the library's own form, results in memory. Every engine gets 0.3 s of
 calls to warm up and then 0.4 s that count; its time in a round is the median call. A call of more than a second counts as it
 is. The sums of all distances have to be equal, those above a cutoff counted as one more than it; an engine that disagrees is
-named. Engines sleep before their turn, so that nobody's threads still spin.
+named. Each turn is a process of its own that ends with it: the threads of stringzillas spin for as long as its engine
+exists, and would take a core away from everybody else.
 
 Peers: rapidfuzz (cdist and cpdist with workers), rapidfuzz_swapped (cdist the other way round, which lets it put several
 strings in a register), stringzillas (has no pairs and no cutoff: it computes all), edlib, polyleven and levenshtein (called
 string by string on one thread, as their users do), and with --rust the crates rust_rapidfuzz, rust_editdistancek and
 rust_triple_accel. edlib and the last two take bytes: they are left out where a list is not ASCII.
 """
-import argparse, gzip, json, os, pathlib, random, statistics, subprocess, time
+import argparse, gzip, json, multiprocessing, os, pathlib, random, statistics, subprocess, time
 
 CASES = {  # name: mode, left, right, cutoff
     "a32_10k": ("one", "pattern", "a32_10k", None), "a32": ("one", "pattern", "a32", None),
@@ -101,14 +102,12 @@ def with_rapidfuzz(mode, left, right, cutoff, threads, swapped=False):
     from rapidfuzz.distance import Levenshtein
     options = dict(scorer=Levenshtein.distance, workers=threads, dtype=numpy.int32, score_cutoff=cutoff)
     if mode == "pairs":
-        return None if swapped else lambda: process.cpdist(left, right, **options)
+        return lambda: process.cpdist(left, right, **options)
     rows, columns = (right, left) if swapped else (left, right)
     return lambda: process.cdist(rows, columns, **options)
 
 
-def with_stringzillas(mode, left, right, cutoff, threads):
-    if mode == "pairs":
-        return None
+def with_stringzillas(left, right, threads):
     import stringzilla, stringzillas
     scope = stringzillas.DeviceScope(cpu_cores=threads)
     ascii_only = all(map(str.isascii, left)) and all(map(str.isascii, right))
@@ -146,14 +145,15 @@ def levenshtein_distance():
     return lambda a, b, cutoff: distance(a, b, score_cutoff=cutoff)
 
 
+def is_able(peer, mode, ascii_only):
+    return (ascii_only or peer != "edlib") and (mode != "pairs" or peer not in ("rapidfuzz_swapped", "stringzillas"))
+
+
 def python_engine(peer, mode, left, right, cutoff, threads):
-    ascii_only = all(map(str.isascii, left)) and all(map(str.isascii, right))
     if peer.startswith("rapidfuzz"):
         return with_rapidfuzz(mode, left, right, cutoff, threads, swapped=peer.endswith("swapped"))
     if peer == "stringzillas":
-        return with_stringzillas(mode, left, right, cutoff, threads)
-    if peer == "edlib" and not ascii_only:
-        return None
+        return with_stringzillas(left, right, threads)
     functions = dict(edlib=edlib_distance, polyleven=polyleven_distance, levenshtein=levenshtein_distance)
     return one_by_one(functions[peer]())(mode, left, right, cutoff, threads)
 
@@ -179,6 +179,18 @@ def timed(call, cutoff):
     return statistics.median(times) * 1e3, int(distances.sum(dtype=numpy.int64))
 
 
+def in_own_process(turn):
+    """What a function returns, called in a copy of this process."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: theirs.send(turn()))
+    process.start()
+    theirs.close()
+    answer = ours.recv()
+    process.join()
+    return answer
+
+
 def program(command):
     answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
     return answer["ms"], answer["sum"]
@@ -188,10 +200,10 @@ def engines(arguments, mode, left, right, cutoff, paths):
     """The peers that can do this, by name."""
     found = {}
     ascii_only = all(map(str.isascii, left)) and all(map(str.isascii, right))
-    for peer in arguments.peers.split(","):
-        call = python_engine(peer, mode, left, right, cutoff, arguments.threads)
-        if call is not None:
-            found[peer] = lambda call=call: timed(call, cutoff)
+    for peer in filter(lambda peer: is_able(peer, mode, ascii_only), arguments.peers.split(",")):
+        def turn(peer=peer):
+            return timed(python_engine(peer, mode, left, right, cutoff, arguments.threads), cutoff)
+        found[peer] = lambda turn=turn: in_own_process(turn)
     if arguments.rust:
         for peer in ("rapidfuzz", "editdistancek", "triple_accel"):
             if ascii_only or peer == "rapidfuzz":

@@ -52,6 +52,7 @@ pub(super) const INPUT_SOURCES: &[(&str, &str)] = &[
     ("case/inputs.rs", include_str!("case/inputs.rs")),
 ];
 pub(super) const CPU_SOURCES: &[(&str, &str)] = &[
+    ("all_pairs.rs", include_str!("all_pairs.rs")),
     ("batches.rs", include_str!("batches.rs")),
     ("filter.rs", include_str!("filter.rs")),
     ("lanes.rs", include_str!("lanes.rs")),
@@ -60,6 +61,7 @@ pub(super) const CPU_SOURCES: &[(&str, &str)] = &[
     ("long_pairs.rs", include_str!("long_pairs.rs")),
     ("pairs.rs", include_str!("pairs.rs")),
     ("simd.rs", include_str!("simd.rs")),
+    ("sums.rs", include_str!("sums.rs")),
     ("tile.rs", include_str!("tile.rs")),
     ("../parallel.rs", include_str!("../parallel.rs")),
     ("../../simd/blocks.rs", include_str!("../../simd/blocks.rs")),

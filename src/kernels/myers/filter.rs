@@ -9,14 +9,13 @@
 
 use crate::data::{Text, Texts};
 use crate::simd::{Simd, SimdBase, SimdInt, SimdMask, simd};
-use std::ops::Range;
 
 const CLASSES: u32 = 24;
 const CYCLE: u32 = 16;
 
 /// The signatures of some texts.
-pub(super) fn signatures(texts: &Texts, range: Range<usize>) -> Vec<u64> {
-    range.map(|index| signature(texts.get(index))).collect()
+pub(super) fn signatures(texts: &Texts, indices: impl Iterator<Item = usize>) -> Vec<u64> {
+    indices.map(|index| signature(texts.get(index))).collect()
 }
 
 fn signature(text: Text<'_>) -> u64 {

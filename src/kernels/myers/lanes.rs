@@ -38,6 +38,9 @@ pub(super) trait Word: SimdIntElement + bytemuck::Pod + Default {
     /// The lowest bits of a larger word.
     fn low(word: u64) -> Self;
 
+    /// The lowest byte.
+    fn byte(self) -> u8;
+
     /// As a number with a sign.
     fn signed(self) -> i32;
 
@@ -100,6 +103,12 @@ macro_rules! word {
                 unset: Self::Native<S>,
             ) -> Self::Native<S> {
                 mask.select(set, unset)
+            }
+
+            #[inline(always)]
+            #[allow(clippy::cast_possible_truncation, reason = "as asked for")]
+            fn byte(self) -> u8 {
+                self as u8
             }
 
             #[inline(always)]

@@ -14,6 +14,7 @@
 //! section 3; the recurrence in the form of H. Hyyrö, *A bit-vector algorithm for computing Levenshtein and Damerau edit
 //! distances*, Nordic J. Computing 10 (2003), section 4.
 
+mod all_pairs;
 mod batches;
 mod case;
 #[cfg(feature = "cli")]
@@ -28,13 +29,15 @@ mod one_pattern;
 mod pairs;
 pub mod reference;
 mod simd;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod tile;
 
+pub use all_pairs::all_pairs;
 #[cfg(feature = "gpu")]
 pub use gpu::{DevicePairs, DeviceTexts, all_pairs_on_device, is_for_the_cpu, pairs_on_device};
-pub use simd::{PreparedTexts, all_pairs, one_to_many, pairs};
+pub use simd::{PreparedTexts, one_to_many, pairs};
 
 use super::{Axes, Case, Footprint, Kernel, Platform, Prepared};
 use crate::data::{Text, Texts};

@@ -3,32 +3,29 @@
 //! | compared | way |
 //! |---|---|
 //! | one pattern of up to 64 symbols, many texts | [`one_pattern`]: texts in lanes, the pattern's places looked up |
-//! | each of many with each of many, up to 64 symbols in a column | [`many_patterns`]: patterns in lanes, the text's symbols shared |
+//! | each of many with each of many, up to 64 symbols in a column | [`many_patterns`](super::many_patterns): patterns in lanes, the text's symbols shared |
 //! | pairs, and all that is longer | [`pairs`](super::pairs): a pair in each lane, compared bit by bit |
 //!
-//! Under a small cutoff, [`filter`] first leaves out pairs that cannot be within it.
+//! Under a small cutoff, [`filter`](super::filter) first leaves out pairs that cannot be within it.
 //!
 //! Lanes are as narrow as the patterns allow: 8, 16, 32 or 64 bits. Work is cut into tasks by its size; no result depends
 //! on how, or on the number of threads.
 
-use super::lanes::Word;
-use super::many_patterns::{self, Alphabet};
 use super::one_pattern::{self, LaidOut, Pattern, Run};
 use super::pairs::{Bits, Pairs, Strings};
-use super::{BEYOND, Text, Texts, batches, cut, filter, length, long_pairs, tile};
+use super::{BEYOND, Text, Texts, batches, cut, long_pairs, tile};
 use crate::data::Symbols;
 use crate::error::Error;
 use crate::kernels::Platform;
 use crate::kernels::parallel::share;
-use crate::simd::{Level, Simd, simd};
+use crate::simd::Level;
 use std::borrow::Cow;
-use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Symbols of a task, about: some 50 microseconds of work at least.
-const SYMBOLS_A_TASK: usize = 1 << 18;
+pub(super) const SYMBOLS_A_TASK: usize = 1 << 18;
 /// Pairs, or texts, of a task at most.
-const MOST_A_TASK: usize = 4096;
+pub(super) const MOST_A_TASK: usize = 4096;
 
 /// The distances of one pattern to all texts, in their order.
 ///
@@ -166,237 +163,6 @@ pub fn pairs(
     compare(left, right, |index| (index, index), cutoff, distances, platform)
 }
 
-/// The distances of some rows to some columns, row by row: `distances` has `rows.len()` x `columns.len()` places.
-///
-/// Cost: as [`pairs`]; with up to 64 symbols in a column, ten instructions for each symbol of a row and as many columns as
-/// a vector has lanes.
-///
-/// # Errors
-/// [`Error::Shape`] when it has not.
-///
-/// # Panics
-/// When there are no such rows or columns.
-pub fn all_pairs(
-    row_texts: &Texts,
-    rows: Range<usize>,
-    column_texts: &Texts,
-    columns: Range<usize>,
-    cutoff: Option<u32>,
-    distances: &mut [u32],
-    platform: &Platform,
-) -> Result<(), Error> {
-    check_length(rows.len() * columns.len(), distances)?;
-    if columns.is_empty() || rows.is_empty() {
-        return Ok(());
-    }
-    if columns.len() < platform.level.bytes() && rows.len() > 8 * columns.len() {
-        // Lanes hold columns: turned round, they are filled.
-        let mut turned = vec![0; distances.len()];
-        all_pairs(column_texts, columns.clone(), row_texts, rows.clone(), cutoff, &mut turned, platform)?;
-        for (row, distances) in distances.chunks_exact_mut(columns.len()).enumerate() {
-            let of_row = turned[row..].iter().step_by(rows.len());
-            distances.iter_mut().zip(of_row).for_each(|(distance, turned)| *distance = *turned);
-        }
-        return Ok(());
-    }
-    let symbols = |texts: &Texts, range: &Range<usize>| texts.offsets()[range.end] - texts.offsets()[range.start];
-    let (of_rows, of_columns) = (symbols(row_texts, &rows), symbols(column_texts, &columns));
-    let words = (of_columns / columns.len()).div_ceil(64).max(1);
-    let work = (of_rows.saturating_mul(columns.len()) + of_columns.saturating_mul(rows.len())) / 16;
-    let threads = worth(platform.threads, work.saturating_mul(words), rows.len() * columns.len() / 16);
-    let (height, width) = block(rows.len(), columns.len(), (of_rows / rows.len() * words).max(1), threads);
-    let mut blocks: Vec<_> = tiles(rows.clone(), height)
-        .flat_map(|rows| tiles(columns.clone(), width).map(move |columns| (rows.clone(), columns, Vec::new())))
-        .collect();
-    let across = columns.len().div_ceil(width);
-    for (row, distances) in distances.chunks_exact_mut(columns.len()).enumerate() {
-        for (column, part) in distances.chunks_mut(width).enumerate() {
-            blocks[row / height * across + column].2.push(part);
-        }
-    }
-    let blocks: Vec<_> = blocks.into_iter().map(Mutex::new).collect();
-    let sides = Sides::new(row_texts, column_texts, cutoff);
-    share(threads, blocks.len(), long_pairs::Scratch::default, |scratch, task| {
-        let mut task = blocks[task].lock().unwrap_or_else(PoisonError::into_inner);
-        let (rows, columns, parts) = &mut *task;
-        let block = Block { sides: &sides, rows: rows.clone(), columns: columns.clone() };
-        block.compute(platform.level, scratch, parts);
-        Ok::<_, Error>(())
-    })?;
-    Ok(())
-}
-
-/// Rows and columns of a block: enough rows that making tables of the columns costs little, and enough blocks for all
-/// threads. `symbols` says what a pair costs that is compared by itself.
-fn block(rows: usize, columns: usize, symbols: usize, threads: usize) -> (usize, usize) {
-    const ROWS: usize = 512;
-    const COLUMNS: usize = 4096;
-    if threads == 1 {
-        return (rows.min(ROWS), columns.min(COLUMNS));
-    }
-    let wanted = 8 * threads;
-    let least = SYMBOLS_A_TASK / symbols;
-    let (fewest_rows, fewest_columns) = (least.clamp(1, 128), least.clamp(8, 512));
-    let across = columns.div_ceil(COLUMNS).max((wanted / rows.div_ceil(ROWS)).min(columns.div_ceil(fewest_columns)));
-    let down = rows.div_ceil(ROWS).max((wanted / across.max(1)).min(rows.div_ceil(fewest_rows)));
-    let (across, down) = (across.max(1), down.max(1));
-    (rows.div_ceil(down), columns.div_ceil(across))
-}
-
-fn tiles(range: Range<usize>, length: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    range.clone().step_by(length).map(move |start| start..range.end.min(start + length))
-}
-
-/// The largest cutoff for which pairs are looked at before they are compared.
-const FEW_EDITS: u32 = 8;
-
-/// Some rows against some columns: what one task does.
-struct Block<'a> {
-    sides: &'a Sides<'a>,
-    rows: Range<usize>,
-    columns: Range<usize>,
-}
-
-impl Block<'_> {
-    fn compute(&self, level: Level, scratch: &mut long_pairs::Scratch, distances: &mut [&mut [u32]]) {
-        if let Some(cutoff) = self.sides.cutoff.filter(|&cutoff| cutoff <= FEW_EDITS)
-            && let Some(near) = self.near(level, cutoff)
-        {
-            distances.iter_mut().for_each(|distances| distances.fill(BEYOND));
-            return self.some(level, &near, scratch, distances);
-        }
-        let column_texts = self.sides.right;
-        let classes = Classes::of(self.columns.clone().map(|column| column_texts.length(column)));
-        let mut alphabet = Alphabet::default();
-        if classes.words.iter().any(|members| !members.is_empty()) {
-            let patterns = alphabet.number(column_texts, self.columns.clone());
-            let texts = alphabet.number(self.sides.left, self.rows.clone());
-            macro_rules! of_words {
-                ($word:ty, $members:expr) => {
-                    crate::dispatch!(level, simd => {
-                        self.of_words::<_, $word>(simd, &alphabet, $members, &patterns, &texts, distances);
-                    })
-                };
-            }
-            of_words!(u8, &classes.words[0]);
-            of_words!(u16, &classes.words[1]);
-            of_words!(u32, &classes.words[2]);
-            of_words!(u64, &classes.words[3]);
-        }
-        if !classes.long.is_empty() {
-            let of_row = |row| classes.long.iter().map(move |&column| (row, column));
-            let pairs: Vec<_> = (0..length(self.rows.len())).flat_map(of_row).collect();
-            self.some(level, &pairs, scratch, distances);
-        }
-        for distances in distances {
-            cut_all(distances, self.sides.cutoff);
-        }
-    }
-
-    /// Rows and columns, by their numbers in the block, that may be within the cutoff; none if those are too many for
-    /// comparing them one by one.
-    fn near(&self, level: Level, cutoff: u32) -> Option<Vec<(u32, u32)>> {
-        let of_columns = filter::signatures(self.sides.right, self.columns.clone());
-        let of_rows = filter::signatures(self.sides.left, self.rows.clone());
-        let mut near = Vec::new();
-        for (row, &of_row) in (0..).zip(&of_rows) {
-            let found = |column| near.push((row, length(column)));
-            crate::dispatch!(level, simd => filter::near(simd, of_row, &of_columns, 2 * cutoff, found));
-            // A pair by itself costs some twenty times what it costs among all.
-            let looked_at = (row as usize + 1) * of_columns.len();
-            if near.len() > 64 + looked_at / 16 {
-                return None;
-            }
-        }
-        Some(near)
-    }
-
-    /// Some pairs, by their numbers in the block.
-    fn some(
-        &self,
-        level: Level,
-        pairs: &[(u32, u32)],
-        scratch: &mut long_pairs::Scratch,
-        distances: &mut [&mut [u32]],
-    ) {
-        let mut found = vec![0; pairs.len().min(MOST_A_TASK)];
-        for pairs in pairs.chunks(MOST_A_TASK) {
-            let which = |index: usize| {
-                let (row, column) = pairs[index];
-                (self.rows.start + row as usize, self.columns.start + column as usize)
-            };
-            let found = &mut found[..pairs.len()];
-            self.sides.compare(which, level, scratch, found);
-            for (&(row, column), &found) in pairs.iter().zip(&*found) {
-                distances[row as usize][column as usize] = found;
-            }
-        }
-    }
-
-    #[simd]
-    fn of_words<S: Simd, W: Word>(
-        &self,
-        simd: S,
-        alphabet: &Alphabet,
-        members: &[u32],
-        patterns: &many_patterns::Numbered,
-        texts: &many_patterns::Numbered,
-        distances: &mut [&mut [u32]],
-    ) {
-        let mut scratch = many_patterns::Scratch::<W>::new(alphabet);
-        for members in members.chunks(many_patterns::group::<S, W>(simd)) {
-            let first = members[0] as usize;
-            let is_run = members[members.len() - 1] as usize - first + 1 == members.len();
-            many_patterns::distances::<S, W>(
-                simd,
-                patterns,
-                members,
-                texts,
-                0..self.rows.len(),
-                &mut scratch,
-                |row, sums| {
-                    let length = length(self.sides.left.length(self.rows.start + row));
-                    let distances = &mut *distances[row];
-                    if is_run {
-                        let distances = &mut distances[first..][..sums.len()];
-                        for (distance, sum) in distances.iter_mut().zip(sums) {
-                            *distance = length.wrapping_add_signed(sum.signed());
-                        }
-                    } else {
-                        for (&member, sum) in members.iter().zip(sums) {
-                            distances[member as usize] = length.wrapping_add_signed(sum.signed());
-                        }
-                    }
-                },
-            );
-        }
-    }
-}
-
-/// Places of strings by the words that they fit into.
-struct Classes {
-    words: [Vec<u32>; 4],
-    long: Vec<u32>,
-}
-
-impl Classes {
-    fn of(lengths: impl Iterator<Item = usize>) -> Self {
-        let mut classes = Self { words: Default::default(), long: Vec::new() };
-        for (index, length) in (0..).zip(lengths) {
-            classes.words.get_mut(batches::class(length)).unwrap_or(&mut classes.long).push(index);
-        }
-        // A few that would fit into narrower words join the next: neighbours that stay together are stored together.
-        for class in 0..3 {
-            if 8 * classes.words[class].len() < classes.words[class + 1].len() {
-                let few = std::mem::take(&mut classes.words[class]);
-                classes.words[class + 1].extend(few);
-                classes.words[class + 1].sort_unstable();
-            }
-        }
-        classes
-    }
-}
-
 /// Pairs of a string on the left and one on the right: as many as there are places, which of them is said by number.
 fn compare(
     left: &Texts,
@@ -424,10 +190,10 @@ fn compare(
 }
 
 /// Two lists of strings.
-struct Sides<'a> {
-    left: &'a Texts,
-    right: &'a Texts,
-    cutoff: Option<u32>,
+pub(super) struct Sides<'a> {
+    pub(super) left: &'a Texts,
+    pub(super) right: &'a Texts,
+    pub(super) cutoff: Option<u32>,
     /// Made when the first pair is compared: all of many are compared without.
     comparable: OnceLock<Comparable<'a>>,
 }
@@ -445,7 +211,7 @@ enum Alike<'a> {
 }
 
 impl<'a> Sides<'a> {
-    fn new(left: &'a Texts, right: &'a Texts, cutoff: Option<u32>) -> Self {
+    pub(super) fn new(left: &'a Texts, right: &'a Texts, cutoff: Option<u32>) -> Self {
         Self { left, right, cutoff, comparable: OnceLock::new() }
     }
 
@@ -462,7 +228,7 @@ impl<'a> Sides<'a> {
     }
 
     /// Distances of pairs on this thread.
-    fn compare(
+    pub(super) fn compare(
         &self,
         which: impl Fn(usize) -> (usize, usize),
         level: Level,
@@ -491,7 +257,7 @@ fn per_task(symbols: usize, count: usize) -> usize {
 }
 
 /// Threads that are worth waking for so many symbols.
-fn worth(threads: usize, symbols: usize, count: usize) -> usize {
+pub(super) fn worth(threads: usize, symbols: usize, count: usize) -> usize {
     threads.min((symbols + 8 * count) / (SYMBOLS_A_TASK / 4)).max(1)
 }
 
@@ -501,7 +267,7 @@ fn cut_all(distances: &mut [u32], cutoff: Option<u32>) {
     }
 }
 
-fn check_length(expected: usize, distances: &[u32]) -> Result<(), Error> {
+pub(super) fn check_length(expected: usize, distances: &[u32]) -> Result<(), Error> {
     if distances.len() == expected {
         return Ok(());
     }

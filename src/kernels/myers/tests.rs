@@ -226,6 +226,37 @@ fn all_pairs_of_every_length() {
 }
 
 #[test]
+fn rows_that_begin_alike() {
+    // What is shared ends at every place, in no order: nothing, all of a row, more than is kept.
+    for alphabet in [1, 3, 4] {
+        let mut rng = noise(41 + alphabet as u64);
+        let stem = string(&mut rng, alphabet, 90);
+        let row = |i: usize, rng: &mut _| {
+            let tail = string(rng, alphabet, i % 3);
+            [&stem[..i * 37 % 91], &tail].concat()
+        };
+        let rows: Texts = (0..200).map(|i| row(i, &mut rng)).collect();
+        // Words of 8, 16, 32 and 64 bits and longer ones, one or many side by side.
+        let columns: Texts = (0..260)
+            .map(|i| {
+                let length = [3, 8, 16, 9, 30, 64, 70, 5, 0, 33][if i < 90 { i % 10 } else { i / 30 }];
+                let edited = edited(&mut rng, alphabet, &stem, i % 7);
+                edited[..length.min(edited.len())].to_vec()
+            })
+            .collect();
+        for cutoff in [None, Some(9)] {
+            let expected: Vec<u32> =
+                rows.iter().flat_map(|row| columns.iter().map(move |column| expected(row, column, cutoff))).collect();
+            for platform in platforms() {
+                let mut found = vec![7; expected.len()];
+                all_pairs(&rows, 0..200, &columns, 0..260, cutoff, &mut found, &platform).unwrap();
+                assert_eq!(found, expected, "{}, alphabet {alphabet}, {cutoff:?}", platform.level);
+            }
+        }
+    }
+}
+
+#[test]
 fn long_pairs_of_all_kinds_side_by_side() {
     let mut rng = noise(61);
     let base = string(&mut rng, 1, 3_000);

@@ -131,10 +131,10 @@ pub(super) struct Arguments {
     #[arg(long, help_heading = "Distance")]
     pub(super) ignore_case: bool,
     /// Only what is at most this far apart
-    #[arg(long, short = 'd', value_name = "D", help_heading = "Distance")]
+    #[arg(long, short = 'd', value_name = "D", allow_negative_numbers = true, help_heading = "Distance")]
     pub(super) max_distance: Option<u32>,
     /// Only the K nearest, nearest first
-    #[arg(long, short = 'k', value_name = "K", help_heading = "Distance")]
+    #[arg(long, short = 'k', value_name = "K", allow_negative_numbers = true, help_heading = "Distance")]
     pub(super) nearest: Option<usize>,
     /// Similarities from 0 to 1 in place of distances
     #[arg(long, help_heading = "Distance")]
