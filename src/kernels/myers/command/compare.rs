@@ -315,10 +315,8 @@ fn as_f32(distance: u32, longer: usize) -> f32 {
 /// Places for distances.
 fn room(count: usize) -> Result<Vec<u32>, Error> {
     let mut distances = Vec::new();
-    distances.try_reserve_exact(count).map_err(|_| Error::Limit {
-        what: "memory for distances, in numbers".into(),
-        requested: count as u64,
-        max: (isize::MAX as usize / size_of::<u32>()) as u64,
+    distances.try_reserve_exact(count).map_err(|_| {
+        Error::argument("--memory", "a size that can be had", format!("a block of {count} distances of 4 bytes"))
     })?;
     distances.resize(count, 0);
     Ok(distances)
@@ -327,6 +325,16 @@ fn room(count: usize) -> Result<Vec<u32>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_memory_than_there_can_be_is_refused() {
+        let found = room(usize::MAX / 8).unwrap_err().to_string();
+        let expected = format!(
+            "--memory: expected a size that can be had, found a block of {} distances of 4 bytes",
+            usize::MAX / 8
+        );
+        assert_eq!(found, expected);
+    }
 
     #[test]
     fn parts_follow_each_other_and_hold_as_many_records_as_their_bytes_allow() {
