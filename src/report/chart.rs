@@ -99,7 +99,9 @@ const HEADER: u32 = 104;
 const LEFT: u32 = 68;
 const RIGHT: u32 = 16;
 const GAP: u32 = 14;
-const PANEL_TITLE: u32 = 22;
+/// A line of what stands above a panel, and what is left free below the last one.
+const TITLE_LINE: u32 = 16;
+const TITLE_GAP: u32 = 6;
 const BOTTOM: u32 = 30;
 const FOOTER: u32 = 24;
 
@@ -110,6 +112,20 @@ fn columns(panels: usize) -> u32 {
         3 | 5..=9 => 3,
         _ => 4,
     }
+}
+
+/// A label in lines of at most so many pixels, broken behind its commas.
+fn lines(label: &str, pixels: u32) -> Vec<String> {
+    /// Of a character of the font of titles, about.
+    const PIXELS: usize = 7;
+    let mut lines: Vec<String> = Vec::new();
+    for part in label.split_inclusive(", ") {
+        match lines.last_mut() {
+            Some(line) if (line.len() + part.trim_end().len()) * PIXELS <= pixels as usize => line.push_str(part),
+            _ => lines.push(part.to_owned()),
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 fn chart(judgement: &Judgement<'_>, kind: Kind, theme: &Theme) -> Result<String, Box<dyn std::error::Error>> {
@@ -125,7 +141,9 @@ fn chart(judgement: &Judgement<'_>, kind: Kind, theme: &Theme) -> Result<String,
         3 => 220,
         _ => 170,
     };
-    let row_height = PANEL_TITLE + plot_height + GAP;
+    let titles: Vec<_> = own.iter().map(|label| lines(label, plot_width)).collect();
+    let title_height = TITLE_GAP + TITLE_LINE * u32::try_from(titles.iter().map(Vec::len).max().unwrap_or(0).max(1))?;
+    let row_height = title_height + plot_height + GAP;
     let height = HEADER + rows * row_height - GAP + BOTTOM + FOOTER;
     let scale = panel::Scale::of(&sweep, &contexts, kind);
 
@@ -134,14 +152,15 @@ fn chart(judgement: &Judgement<'_>, kind: Kind, theme: &Theme) -> Result<String,
         let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
         root.fill(&theme.background)?;
         header(&root, judgement, kind, &common, theme)?;
-        for (index, (context, label)) in contexts.iter().zip(&own).enumerate() {
+        for (index, (context, title)) in contexts.iter().zip(&titles).enumerate() {
             let index = u32::try_from(index)?;
             let (column, row) = (index % columns, index / columns);
             let below = index + columns;
             let panel = Panel {
                 sweep,
                 context,
-                label,
+                title,
+                title_height,
                 scale: &scale,
                 kind,
                 theme,
@@ -243,6 +262,16 @@ mod tests {
     fn a_wrong_result_has_no_ratio_to_draw() {
         let charts = svgs(&Fixture::new("cosine", fixtures::GPU_MACHINE).verdict(Verdict::Invalid, Some("mismatch")));
         assert!(charts.iter().all(|(name, _)| name.contains("-time-")), "{charts:?}");
+    }
+
+    #[test]
+    fn labels_are_broken_where_they_would_reach_into_the_next_panel() {
+        assert!(lines("", 100).is_empty());
+        assert_eq!(lines("k 10", 300), ["k 10"]);
+        let label = "no cutoff, pairs, pattern_length 8, letters";
+        assert_eq!(lines(label, 1_000), [label]);
+        assert_eq!(lines(label, 7 * 17), ["no cutoff, pairs,", "pattern_length 8,", "letters"]);
+        assert_eq!(lines(label, 7), ["no cutoff,", "pairs,", "pattern_length 8,", "letters"]);
     }
 
     #[test]

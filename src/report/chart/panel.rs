@@ -171,7 +171,9 @@ impl Marker {
 pub(super) struct Panel<'a> {
     pub(super) sweep: Sweep<'a>,
     pub(super) context: &'a Context,
-    pub(super) label: &'a str,
+    /// What stands above it, line by line, and the height of that.
+    pub(super) title: &'a [String],
+    pub(super) title_height: u32,
     pub(super) scale: &'a Scale,
     pub(super) kind: Kind,
     pub(super) theme: &'a Theme,
@@ -187,8 +189,10 @@ impl Panel<'_> {
     pub(super) fn draw(&self, root: &Area<'_>) -> Drawn {
         let theme = self.theme;
         let (left, top) = (i32::try_from(self.left)?, i32::try_from(self.top)?);
-        theme.text(root, self.label, (left, top + 16), Place::Left, 13, theme.ink)?;
-        let plot_top = self.top + super::PANEL_TITLE;
+        for (line, from_top) in self.title.iter().zip((1_u32..).map(|line| line * super::TITLE_LINE)) {
+            theme.text(root, line, (left, top + i32::try_from(from_top)?), Place::Left, 13, theme.ink)?;
+        }
+        let plot_top = self.top + self.title_height;
         // Room for the numbers is taken outside of the plot, so that all plots are of one size.
         let (y_room, x_room) = (if self.y_labels { 62 } else { 0 }, if self.x_labels { 26 } else { 0 });
         let area = root.clone().shrink((self.left - y_room, plot_top), (self.width + y_room, self.height + x_room));
