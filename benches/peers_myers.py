@@ -96,6 +96,10 @@ def read(folder, name):
     return pathlib.Path(folder, f"{name}.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
+def are_ascii(*lists):
+    return all(string.isascii() for strings in lists for string in strings)
+
+
 def with_rapidfuzz(mode, left, right, cutoff, threads, swapped=False):
     import numpy
     from rapidfuzz import process
@@ -110,8 +114,7 @@ def with_rapidfuzz(mode, left, right, cutoff, threads, swapped=False):
 def with_stringzillas(left, right, threads):
     import stringzilla, stringzillas
     scope = stringzillas.DeviceScope(cpu_cores=threads)
-    ascii_only = all(map(str.isascii, left)) and all(map(str.isascii, right))
-    kind = stringzillas.LevenshteinDistances if ascii_only else stringzillas.LevenshteinDistancesUTF8
+    kind = stringzillas.LevenshteinDistances if are_ascii(left, right) else stringzillas.LevenshteinDistancesUTF8
     engine = kind(capabilities=scope)
     rows, columns = stringzilla.Strs(left), stringzilla.Strs(right)
     return lambda: engine(rows, columns, device=scope)
@@ -199,7 +202,7 @@ def program(command):
 def engines(arguments, mode, left, right, cutoff, paths):
     """The peers that can do this, by name."""
     found = {}
-    ascii_only = all(map(str.isascii, left)) and all(map(str.isascii, right))
+    ascii_only = are_ascii(left, right)
     for peer in filter(lambda peer: is_able(peer, mode, ascii_only), arguments.peers.split(",")):
         def turn(peer=peer):
             return timed(python_engine(peer, mode, left, right, cutoff, arguments.threads), cutoff)
