@@ -1,16 +1,15 @@
 //! All of some rows with all of some columns, in blocks.
 
-use super::lanes::Word;
-use super::many_patterns::{self, Alphabet, Numbered, Ordered, VECTORS};
+use super::many_patterns::{self, Alphabet, Ordered, Patterns};
 use super::simd::{MOST_A_TASK, SYMBOLS_A_TASK, Sides, check_length, worth};
-use super::sums::{Classes, Out, Sums};
+use super::sums::{Classes, Layout, Sums};
 use super::{BEYOND, Texts, filter, length, long_pairs};
 use crate::error::Error;
 use crate::kernels::Platform;
 use crate::kernels::parallel::share;
-use crate::simd::{Level, Simd, SimdBase, simd};
+use crate::simd::Level;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// The distances of some rows to some columns, row by row: `distances` has `rows.len()` x `columns.len()` places.
 ///
@@ -52,43 +51,44 @@ pub fn all_pairs(
     let threads = worth(platform.threads, work.saturating_mul(words), rows.len() * columns.len() / 16);
     let (height, width) = block(rows.len(), columns.len(), (of_rows / rows.len() * words).max(1), threads);
     let order = many_patterns::in_order(row_texts, rows.clone());
-    let mut blocks: Vec<_> = order
-        .chunks(height)
-        .flat_map(|rows| {
-            tiles(columns.clone(), width).map(move |columns| (rows, columns, Vec::with_capacity(rows.len())))
-        })
-        .collect();
-    let across = columns.len().div_ceil(width);
+    let down = order.len().div_ceil(height);
+    let bands: Vec<_> = tiles(columns.clone(), width).map(Band::new).collect();
+    let mut parts: Vec<Vec<&mut [u32]>> = (0..bands.len() * down).map(|_| Vec::with_capacity(height)).collect();
     let mut by_row: Vec<_> =
         distances.chunks_exact_mut(columns.len()).map(|distances| distances.chunks_mut(width)).collect();
     for (place, &row) in order.iter().enumerate() {
-        let blocks = &mut blocks[place / height * across..];
-        blocks.iter_mut().zip(&mut by_row[row as usize - rows.start]).for_each(|(block, part)| block.2.push(part));
+        let blocks = parts[place / height..].iter_mut().step_by(down);
+        blocks.zip(&mut by_row[row as usize - rows.start]).for_each(|(block, part)| block.push(part));
     }
-    let blocks: Vec<_> = blocks.into_iter().map(Mutex::new).collect();
+    let parts: Vec<_> = parts.into_iter().map(Mutex::new).collect();
     let sides = Sides::new(row_texts, column_texts, cutoff);
-    share(threads, blocks.len(), Scratch::default, |scratch, task| {
-        let mut task = blocks[task].lock().unwrap_or_else(PoisonError::into_inner);
-        let (rows, columns, parts) = &mut *task;
-        Block { sides: &sides, rows, columns: columns.clone() }.compute(platform.level, scratch, parts);
+    share(threads, parts.len(), Scratch::default, |scratch, task| {
+        let (band, block) = (&bands[task / down], task % down);
+        let mut distances = parts[task].lock().unwrap_or_else(PoisonError::into_inner);
+        let columns = scratch.columns.take().filter(|columns| columns.range == band.columns);
+        let columns = columns.unwrap_or_else(|| band.prepared());
+        let rows = &order[block * height..order.len().min((block + 1) * height)];
+        Block { sides: &sides, rows, columns: &columns, turn: task }.compute(platform.level, scratch, &mut distances);
+        scratch.columns = Some(columns);
         Ok::<_, Error>(())
     })?;
     Ok(())
 }
 
-/// Rows and columns of a block: enough rows that making tables of the columns costs little, as many columns as can be, for
-/// the last vector of each class is not full, and enough blocks for all threads. `symbols` says what a pair costs that is
-/// compared by itself.
+/// Rows and columns of a block: as many columns as can be, for the last vector of each class is not full, few enough rows
+/// for their sums to stay near, and enough blocks for all threads. `symbols` says what a pair costs that is compared by
+/// itself.
 fn block(rows: usize, columns: usize, symbols: usize, threads: usize) -> (usize, usize) {
     const ROWS: usize = 256;
     const COLUMNS: usize = 2048;
     if threads == 1 {
         return (rows.min(ROWS), columns.min(COLUMNS));
     }
-    let wanted = 4 * threads;
+    let wanted = 8 * threads;
     let least = SYMBOLS_A_TASK / symbols;
-    let (fewest_rows, fewest_columns) = (least.clamp(1, 256), least.clamp(8, 512));
-    let across = columns.div_ceil(COLUMNS).max((wanted / rows.div_ceil(ROWS)).min(columns.div_ceil(fewest_columns)));
+    let (fewest_rows, fewest_columns) = (least.clamp(1, 32), least.clamp(8, 512));
+    let across =
+        columns.div_ceil(COLUMNS).max((wanted / rows.div_ceil(fewest_rows)).min(columns.div_ceil(fewest_columns)));
     let down = rows.div_ceil(ROWS).max((wanted / across.max(1)).min(rows.div_ceil(fewest_rows)));
     let (across, down) = (across.max(1), down.max(1));
     (rows.div_ceil(down), columns.div_ceil(across))
@@ -106,16 +106,66 @@ const FEW_EDITS: u32 = 8;
 struct Scratch {
     long: long_pairs::Scratch,
     sums: Vec<u8>,
+    columns: Option<Arc<Columns>>,
+}
+
+/// Columns that are compared with all rows, and what is made of them for that: there as long as some thread is at them.
+struct Band {
+    columns: Range<usize>,
+    prepared: Mutex<Weak<Columns>>,
+}
+
+impl Band {
+    fn new(columns: Range<usize>) -> Self {
+        Self { columns, prepared: Mutex::default() }
+    }
+
+    fn prepared(&self) -> Arc<Columns> {
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        prepared.upgrade().unwrap_or_else(|| {
+            let range = self.columns.clone();
+            let columns = Arc::new(Columns { range, signatures: OnceLock::new(), by_class: OnceLock::new() });
+            *prepared = Arc::downgrade(&columns);
+            columns
+        })
+    }
+}
+
+/// What is made of some columns, once it is needed.
+struct Columns {
+    range: Range<usize>,
+    signatures: OnceLock<Vec<u64>>,
+    by_class: OnceLock<ByClass>,
+}
+
+/// Columns by the words that they fit into.
+struct ByClass {
+    alphabet: Alphabet,
+    layout: Layout,
+    words: (Patterns<u8>, Patterns<u16>, Patterns<u32>, Patterns<u64>),
+    long: Vec<u32>,
+}
+
+impl ByClass {
+    fn new(level: Level, texts: &Texts, columns: Range<usize>) -> Self {
+        let classes = Classes::of(columns.clone().map(|column| texts.length(column)));
+        let layout = Layout::new(level, &classes, columns.len());
+        let Classes { words: [a, b, c, d], long } = classes;
+        let words =
+            (Patterns::new(level, a), Patterns::new(level, b), Patterns::new(level, c), Patterns::new(level, d));
+        Self { alphabet: Alphabet::of(texts, columns), layout, words, long }
+    }
 }
 
 /// Some rows against some columns: what one task does.
-struct Block<'a> {
-    sides: &'a Sides<'a>,
+struct Block<'a, 's> {
+    sides: &'a Sides<'s>,
     rows: &'a [u32],
-    columns: Range<usize>,
+    columns: &'a Columns,
+    turn: usize,
 }
 
-impl Block<'_> {
+impl Block<'_, '_> {
     fn compute(&self, level: Level, scratch: &mut Scratch, distances: &mut [&mut [u32]]) {
         if let Some(cutoff) = self.sides.cutoff.filter(|&cutoff| cutoff <= FEW_EDITS)
             && let Some(near) = self.near(level, cutoff)
@@ -124,30 +174,24 @@ impl Block<'_> {
             return self.some(level, &near, &mut scratch.long, distances);
         }
         let Sides { left, right, cutoff, .. } = *self.sides;
-        let classes = Classes::of(self.columns.clone().map(|column| right.length(column)));
-        if classes.words.iter().any(|members| !members.is_empty()) {
-            let mut alphabet = Alphabet::of(left, right);
-            let patterns = alphabet.number(right, self.columns.clone());
-            let texts = Ordered::new(alphabet.number(left, self.rows.iter().map(|&row| row as usize)));
-            let mut sums = Sums::new(level, &classes, self.columns.len(), self.rows.len(), &mut scratch.sums);
-            macro_rules! of_words {
-                ($class:literal, $word:ty) => {
-                    crate::dispatch!(level, simd => of_words::<_, $word>(
-                        simd, &alphabet, &classes.words[$class], &patterns, &texts, sums.of_class($class)
-                    ))
-                };
-            }
-            of_words!(0, u8);
-            of_words!(1, u16);
-            of_words!(2, u32);
-            of_words!(3, u64);
+        let columns = &self.columns.range;
+        let ByClass { alphabet, layout, words, long } =
+            self.columns.by_class.get_or_init(|| ByClass::new(level, right, columns.clone()));
+        if long.len() < columns.len() {
+            let texts = Ordered::new(alphabet, left, self.rows.iter().map(|&row| row as usize));
+            let mut sums = Sums::new(level, layout, self.rows.len(), &mut scratch.sums);
+            let patterns = (right, columns.start);
+            words.0.differences(level, patterns, alphabet, &texts, self.turn, &mut sums.of_class(0));
+            words.1.differences(level, patterns, alphabet, &texts, self.turn, &mut sums.of_class(1));
+            words.2.differences(level, patterns, alphabet, &texts, self.turn, &mut sums.of_class(2));
+            words.3.differences(level, patterns, alphabet, &texts, self.turn, &mut sums.of_class(3));
             for (text, distances) in distances.iter_mut().enumerate() {
                 let length = length(left.length(self.rows[text] as usize));
                 crate::dispatch!(level, simd => sums.distances(simd, text, length, cutoff, distances));
             }
         }
-        if !classes.long.is_empty() {
-            let of_row = |row| classes.long.iter().map(move |&column| (row, column));
+        if !long.is_empty() {
+            let of_row = |row| long.iter().map(move |&column| (row, column));
             let pairs: Vec<_> = (0..length(self.rows.len())).flat_map(of_row).collect();
             self.some(level, &pairs, &mut scratch.long, distances);
         }
@@ -156,12 +200,13 @@ impl Block<'_> {
     /// Rows and columns, by their numbers in the block, that may be within the cutoff; none if those are too many for
     /// comparing them one by one.
     fn near(&self, level: Level, cutoff: u32) -> Option<Vec<(u32, u32)>> {
-        let of_columns = filter::signatures(self.sides.right, self.columns.clone());
+        let columns = self.columns;
+        let of_columns = columns.signatures.get_or_init(|| filter::signatures(self.sides.right, columns.range.clone()));
         let of_rows = filter::signatures(self.sides.left, self.rows.iter().map(|&row| row as usize));
         let mut near = Vec::new();
         for (row, &of_row) in (0..).zip(&of_rows) {
             let found = |column| near.push((row, length(column)));
-            crate::dispatch!(level, simd => filter::near(simd, of_row, &of_columns, 2 * cutoff, found));
+            crate::dispatch!(level, simd => filter::near(simd, of_row, of_columns, 2 * cutoff, found));
             // A pair by itself costs some twenty times what it costs among all.
             let looked_at = (row as usize + 1) * of_columns.len();
             if near.len() > 64 + looked_at / 16 {
@@ -183,39 +228,13 @@ impl Block<'_> {
         for pairs in pairs.chunks(MOST_A_TASK) {
             let which = |index: usize| {
                 let (row, column) = pairs[index];
-                (self.rows[row as usize] as usize, self.columns.start + column as usize)
+                (self.rows[row as usize] as usize, self.columns.range.start + column as usize)
             };
             let found = &mut found[..pairs.len()];
             self.sides.compare(which, level, scratch, found);
             for (&(row, column), &found) in pairs.iter().zip(&*found) {
                 distances[row as usize][column as usize] = found;
             }
-        }
-    }
-}
-
-/// The columns of one class, in groups of a few vectors each.
-#[simd]
-fn of_words<S: Simd, W: Word>(
-    simd: S,
-    alphabet: &Alphabet,
-    members: &[u32],
-    patterns: &Numbered,
-    texts: &Ordered,
-    mut out: Out<'_>,
-) {
-    let mut scratch = many_patterns::Scratch::<S, W>::new(simd, alphabet);
-    let lanes = W::Native::<S>::LEN;
-    let vectors = members.len().div_ceil(lanes);
-    let groups = vectors.div_ceil(VECTORS);
-    for group in 0..groups {
-        // As even as can be: one vector by itself waits for itself.
-        let group = group * vectors / groups..(group + 1) * vectors / groups;
-        let members = &members[group.start * lanes..members.len().min(group.end * lanes)];
-        match group.len() {
-            1 => many_patterns::differences::<S, W, 1>(simd, patterns, members, texts, &mut scratch, &mut out),
-            2 => many_patterns::differences::<S, W, 2>(simd, patterns, members, texts, &mut scratch, &mut out),
-            _ => many_patterns::differences::<S, W, VECTORS>(simd, patterns, members, texts, &mut scratch, &mut out),
         }
     }
 }

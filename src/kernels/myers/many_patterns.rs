@@ -1,82 +1,66 @@
-//! Many patterns against each of many texts: a pattern of at most a word in each lane, and the text's symbols shared.
-//!
 //! A table says for every symbol of the patterns in which places each of them has it; one load finds that for all lanes.
-//! Texts come in order, so that what one begins with like the text before has been computed already.
+//! It is made when it is first needed, once for all texts. Texts come in order, so that what one begins with like the text
+//! before has been computed already.
 
 use super::lanes::{Column, Word};
 use super::sums::Out;
 use crate::data::{Symbols, Text, Texts};
-use crate::simd::{Simd, SimdBase, simd};
+use crate::simd::ops::LINE;
+use crate::simd::{Level, Simd, SimdBase, simd};
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 
-/// What the symbols of two lists are called: numbers from 0 on.
-pub(super) struct Numbered {
-    numbers: Vec<u32>,
-    offsets: Vec<usize>,
-}
-
-impl Numbered {
-    fn get(&self, index: usize) -> &[u32] {
-        &self.numbers[self.offsets[index]..self.offsets[index + 1]]
-    }
-
-    fn len(&self) -> usize {
-        self.offsets.len() - 1
-    }
-}
-
-/// Numbers for symbols: themselves if all are bytes, else as they come.
-pub(super) struct Alphabet {
-    /// Of symbols that are small; empty if all symbols are bytes.
-    narrow: Vec<u32>,
-    wide: std::collections::HashMap<u32, u32>,
-    count: u32,
+/// What the symbols of patterns are called: numbers from 0 on.
+pub(super) enum Alphabet {
+    /// All are below 256: their own numbers.
+    Narrow,
+    /// In the order in which they come, from 1 on: of those below 65,536, and of all others.
+    Wide { low: Vec<u32>, high: HashMap<u32, u32>, count: u32 },
 }
 
 impl Alphabet {
-    /// For the symbols of two lists.
-    pub(super) fn of(left: &Texts, right: &Texts) -> Self {
-        let are_bytes = matches!((left.symbols(), right.symbols()), (Symbols::Narrow(_), Symbols::Narrow(_)));
-        let (narrow, count) = if are_bytes { (Vec::new(), 256) } else { (vec![u32::MAX; 65_536], 0) };
-        Self { narrow, wide: std::collections::HashMap::new(), count }
-    }
-
-    /// Numbers the symbols of some texts.
-    pub(super) fn number(&mut self, texts: &Texts, indices: impl ExactSizeIterator<Item = usize>) -> Numbered {
-        let mut numbers = Vec::new();
-        let mut offsets = Vec::with_capacity(indices.len() + 1);
-        offsets.push(0);
-        for index in indices {
-            match texts.get(index) {
-                Text::Narrow(symbols) if self.narrow.is_empty() => {
-                    numbers.extend(symbols.iter().map(|&symbol| u32::from(symbol)));
-                }
-                Text::Narrow(symbols) => numbers.extend(symbols.iter().map(|&symbol| self.of_symbol(symbol.into()))),
-                Text::Wide(symbols) => numbers.extend(symbols.iter().map(|&symbol| self.of_symbol(symbol))),
+    /// For the symbols of some texts.
+    pub(super) fn of(texts: &Texts, indices: Range<usize>) -> Self {
+        let Symbols::Wide(symbols) = texts.symbols() else { return Self::Narrow };
+        let (mut low, mut high, mut count) = (vec![0; 65_536], HashMap::new(), 0);
+        for &symbol in &symbols[texts.offsets()[indices.start]..texts.offsets()[indices.end]] {
+            let number = match low.get_mut(symbol as usize) {
+                Some(number) => number,
+                None => high.entry(symbol).or_default(),
+            };
+            if *number == 0 {
+                count += 1;
+                *number = count;
             }
-            offsets.push(numbers.len());
         }
-        Numbered { numbers, offsets }
+        Self::Wide { low, high, count }
     }
 
-    #[inline]
-    fn of_symbol(&mut self, symbol: u32) -> u32 {
-        let Some(number) = self.narrow.get_mut(symbol as usize) else {
-            return *self.wide.entry(symbol).or_insert_with(|| {
-                self.count += 1;
-                self.count - 1
-            });
-        };
-        if *number == u32::MAX {
-            *number = self.count;
-            self.count += 1;
+    /// The number of a symbol. All that have none share one that no pattern has.
+    #[inline(always)]
+    fn number(&self, symbol: u32) -> u32 {
+        match self {
+            Self::Narrow => symbol.min(256),
+            Self::Wide { low, high, .. } => {
+                low.get(symbol as usize).copied().unwrap_or_else(|| high.get(&symbol).copied().unwrap_or(0))
+            }
         }
-        *number
     }
 
     /// All numbers are below.
-    pub(super) fn count(&self) -> usize {
-        self.count as usize
+    fn count(&self) -> usize {
+        match self {
+            Self::Narrow => 257,
+            Self::Wide { count, .. } => *count as usize + 1,
+        }
+    }
+
+    fn numbers(&self, text: Text<'_>, mut each: impl FnMut(u32)) {
+        match text {
+            Text::Narrow(symbols) => symbols.iter().for_each(|&symbol| each(self.number(symbol.into()))),
+            Text::Wide(symbols) => symbols.iter().for_each(|&symbol| each(self.number(symbol))),
+        }
     }
 }
 
@@ -107,9 +91,10 @@ pub(super) fn in_order(texts: &Texts, range: Range<usize>) -> Vec<u32> {
     order
 }
 
-/// Texts of which each is known to begin like the one before.
+/// Texts, their symbols by number, of which each is known to begin like the one before.
 pub(super) struct Ordered {
-    texts: Numbered,
+    numbers: Vec<u32>,
+    offsets: Vec<usize>,
     /// How many symbols each text shares with the one before, as far as that is kept; and none after the last.
     shared: Vec<usize>,
 }
@@ -118,80 +103,167 @@ impl Ordered {
     /// Columns that are kept at most.
     const KEPT: usize = 64;
 
-    pub(super) fn new(texts: Numbered) -> Self {
+    pub(super) fn new(alphabet: &Alphabet, texts: &Texts, indices: impl ExactSizeIterator<Item = usize>) -> Self {
         let common = |a: &[u32], b: &[u32]| a.iter().zip(b).take(Self::KEPT).take_while(|(a, b)| a == b).count();
-        let between = |index: usize| {
-            if index == 0 || index == texts.len() { 0 } else { common(texts.get(index - 1), texts.get(index)) }
-        };
-        let shared = (0..=texts.len()).map(between).collect();
-        Self { texts, shared }
-    }
-}
-
-/// What a thread keeps from group to group.
-pub(super) struct Scratch<S: Simd, W: Word> {
-    /// For each number: where its row in the table of places begins; the first row is of symbols that no pattern has.
-    rows: Vec<u32>,
-    /// Rows of the words of all lanes.
-    places: Vec<W>,
-    /// Columns of what the text before begins with.
-    kept: Vec<Column<W::Native<S>>>,
-}
-
-impl<S: Simd, W: Word> Scratch<S, W> {
-    #[inline(always)]
-    pub(super) fn new(simd: S, alphabet: &Alphabet) -> Self {
-        let kept = vec![Column::first(simd); VECTORS * (Ordered::KEPT + 1)];
-        Self { rows: vec![0; alphabet.count()], places: Vec::new(), kept }
-    }
-
-    /// The table of some patterns, and the bits that each of them has.
-    #[inline(always)]
-    fn tabulate(&mut self, patterns: &Numbered, members: &[u32], width: usize, masks: &mut [W]) {
-        let Self { rows, places, .. } = self;
-        rows.fill(0);
-        places.clear();
-        places.resize(width, W::default());
-        for (lane, &member) in members.iter().enumerate() {
-            let pattern = patterns.get(member as usize);
-            masks[lane] = W::ones(pattern.len());
-            for (i, &number) in pattern.iter().enumerate() {
-                let row = &mut rows[number as usize];
-                if *row == 0 {
-                    *row = super::length(places.len());
-                    places.resize(places.len() + width, W::default());
-                }
-                places[*row as usize + lane] |= W::bit(i);
-            }
+        let (mut numbers, mut offsets, mut shared) = (Vec::new(), vec![0], Vec::with_capacity(indices.len() + 1));
+        let mut before = 0;
+        for index in indices {
+            let start = numbers.len();
+            alphabet.numbers(texts.get(index), |number| numbers.push(number));
+            offsets.push(numbers.len());
+            let (earlier, text) = numbers.split_at(start);
+            shared.push(common(&earlier[before..], text));
+            before = start;
         }
+        shared.push(0);
+        Self { numbers, offsets, shared }
+    }
+
+    fn get(&self, index: usize) -> &[u32] {
+        &self.numbers[self.offsets[index]..self.offsets[index + 1]]
     }
 }
 
 /// Words of three vectors at once are enough work to wait for none of them.
-pub(super) const VECTORS: usize = 3;
+const VECTORS: usize = 3;
 
-/// The differences of a group of patterns from all texts: what is to be added to the length of the text.
+/// Patterns that fit into a word, in groups of a few vectors each.
+pub(super) struct Patterns<W> {
+    members: Vec<u32>,
+    lanes: usize,
+    tables: Vec<OnceLock<Table<W>>>,
+}
+
+/// The table of a group.
+struct Table<W> {
+    /// For each number: where its row begins; the first row is of symbols that no pattern of the group has.
+    rows: Vec<u32>,
+    /// Rows of the words of all lanes.
+    places: Vec<W>,
+    /// The bits that each pattern has.
+    masks: Vec<W>,
+}
+
+impl<W: Word> Patterns<W> {
+    /// Patterns by number.
+    pub(super) fn new(level: Level, members: Vec<u32>) -> Self {
+        let lanes = level.bytes() / W::BYTES;
+        let groups = members.len().div_ceil(lanes).div_ceil(VECTORS);
+        Self { members, lanes, tables: (0..groups).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The vectors of a group: as even as can be, for one vector by itself waits for itself.
+    fn vectors(&self, group: usize) -> Range<usize> {
+        let (vectors, groups) = (self.members.len().div_ceil(self.lanes), self.tables.len());
+        group * vectors / groups..(group + 1) * vectors / groups
+    }
+
+    fn table(&self, group: usize, texts: &Texts, first: usize, alphabet: &Alphabet) -> &Table<W> {
+        self.tables[group].get_or_init(|| {
+            let vectors = self.vectors(group);
+            let members = &self.members[vectors.start * self.lanes..self.members.len().min(vectors.end * self.lanes)];
+            Table::new(
+                vectors.len() * self.lanes,
+                alphabet,
+                members.iter().map(|&member| texts.get(first + member as usize)),
+            )
+        })
+    }
+
+    /// The differences of all patterns from some texts: what is to be added to the length of the text. The patterns are
+    /// those texts of `patterns` from `first` on; `turn` says which group comes first, so that threads that begin
+    /// together do not wait for each other's tables.
+    pub(super) fn differences(
+        &self,
+        level: Level,
+        patterns: (&Texts, usize),
+        alphabet: &Alphabet,
+        texts: &Ordered,
+        turn: usize,
+        out: &mut Out<'_>,
+    ) {
+        if !self.members.is_empty() {
+            crate::dispatch!(level, simd => of_groups(simd, self, patterns, alphabet, texts, turn, out));
+        }
+    }
+}
+
 #[simd]
-pub(super) fn differences<S: Simd, W: Word, const VECTORS: usize>(
+fn of_groups<S: Simd, W: Word>(
     simd: S,
-    patterns: &Numbered,
-    members: &[u32],
+    patterns: &Patterns<W>,
+    (of_patterns, first): (&Texts, usize),
+    alphabet: &Alphabet,
     texts: &Ordered,
-    scratch: &mut Scratch<S, W>,
+    turn: usize,
+    out: &mut Out<'_>,
+) {
+    let mut kept = vec![Column::first(simd); VECTORS * (Ordered::KEPT + 1)];
+    let groups = patterns.tables.len();
+    for group in 0..groups {
+        let group = (group + turn * (5 * groups / 8).max(1)) % groups;
+        let table = patterns.table(group, of_patterns, first, alphabet);
+        let vectors = patterns.vectors(group);
+        let member = vectors.start * patterns.lanes;
+        match vectors.len() {
+            1 => differences::<S, W, 1>(simd, table, texts, &mut kept, member, out),
+            2 => differences::<S, W, 2>(simd, table, texts, &mut kept, member, out),
+            _ => differences::<S, W, VECTORS>(simd, table, texts, &mut kept, member, out),
+        }
+    }
+}
+
+impl<W: Word> Table<W> {
+    fn new<'t>(width: usize, alphabet: &Alphabet, patterns: impl Iterator<Item = Text<'t>> + Clone) -> Self {
+        let mut rows = vec![0; alphabet.count()];
+        let mut count = 1;
+        for pattern in patterns.clone() {
+            alphabet.numbers(pattern, |number| {
+                let row = &mut rows[number as usize];
+                if *row == 0 {
+                    *row = count;
+                    count += 1;
+                }
+            });
+        }
+        // Rows begin at cache lines: a vector is read from one of them.
+        let line = LINE / W::BYTES;
+        let mut places = vec![W::default(); count as usize * width + line];
+        let first = places.as_ptr().align_offset(LINE).min(line);
+        rows.iter_mut().for_each(|row| *row = super::length(first + *row as usize * width));
+        let mut masks = vec![W::default(); width];
+        for (lane, pattern) in patterns.enumerate() {
+            masks[lane] = W::ones(pattern.len());
+            let mut place = 0;
+            alphabet.numbers(pattern, |number| {
+                places[rows[number as usize] as usize + lane] |= W::bit(place);
+                place += 1;
+            });
+        }
+        Self { rows, places, masks }
+    }
+}
+
+/// The differences of a group of patterns from all texts.
+#[simd]
+fn differences<S: Simd, W: Word, const VECTORS: usize>(
+    simd: S,
+    table: &Table<W>,
+    texts: &Ordered,
+    kept: &mut [Column<W::Native<S>>],
+    member: usize,
     out: &mut Out<'_>,
 ) {
     let lanes = W::Native::<S>::LEN;
-    let mut masks = [W::default(); 64 * self::VECTORS];
-    scratch.tabulate(patterns, members, VECTORS * lanes, &mut masks);
+    let Table { rows, places, masks } = table;
     let mask: [W::Native<S>; VECTORS] =
         std::array::from_fn(|vector| W::Native::<S>::from_slice(simd, &masks[vector * lanes..][..lanes]));
-    let Scratch { rows, places, kept } = scratch;
     let (kept, _) = kept.as_chunks_mut::<VECTORS>();
     kept[0] = [Column::first(simd); VECTORS];
     let of_symbol = |&number: &u32| &places[rows[number as usize] as usize..][..VECTORS * lanes];
     let mut words = [W::default(); 64 * self::VECTORS];
-    for index in 0..texts.texts.len() {
-        let text = texts.texts.get(index);
+    for index in 0..texts.offsets.len() - 1 {
+        let text = texts.get(index);
         let (known, wanted) = (texts.shared[index], texts.shared[index + 1].max(texts.shared[index]));
         let mut columns = kept[known];
         for (number, kept) in text[known..wanted].iter().zip(&mut kept[known + 1..]) {
@@ -204,11 +276,10 @@ pub(super) fn differences<S: Simd, W: Word, const VECTORS: usize>(
         for vector in 0..VECTORS {
             columns[vector].sum(mask[vector]).store_slice(&mut words[vector * lanes..][..lanes]);
         }
-        for (byte, word) in out.of(index, VECTORS * lanes).iter_mut().zip(&words[..VECTORS * lanes]) {
+        for (byte, word) in out.of(index, member, VECTORS * lanes).iter_mut().zip(&words[..VECTORS * lanes]) {
             *byte = word.byte();
         }
     }
-    out.skip(VECTORS * lanes);
 }
 
 /// The next columns, given the places of the symbol in each pattern.

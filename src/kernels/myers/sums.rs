@@ -30,10 +30,8 @@ impl Classes {
     }
 }
 
-/// For each text of a block, the sum of differences of every pattern: at most 64 either way, so a byte holds it.
-pub(super) struct Sums<'s> {
-    /// A row for each text; in it, the members of each class in their order.
-    bytes: &'s mut [u8],
+/// How the sums of a text lie: the members of each class in their order, and how they get into that of the columns.
+pub(super) struct Layout {
     stride: usize,
     /// Where in a row each class begins.
     starts: [usize; 4],
@@ -49,8 +47,8 @@ struct Part {
     which: [u8; 64],
 }
 
-impl<'s> Sums<'s> {
-    pub(super) fn new(level: Level, classes: &Classes, columns: usize, texts: usize, bytes: &'s mut Vec<u8>) -> Self {
+impl Layout {
+    pub(super) fn new(level: Level, classes: &Classes, columns: usize) -> Self {
         let width = level.bytes();
         let mut parts: Vec<Vec<Part>> = (0..columns.div_ceil(width)).map(|_| Vec::new()).collect();
         let (mut starts, mut stride) = ([0; 4], 0);
@@ -67,14 +65,27 @@ impl<'s> Sums<'s> {
             // Groups are written in whole vectors, of at most as many lanes as there are bytes.
             stride = stride.next_multiple_of(width);
         }
+        Self { stride, starts, parts }
+    }
+}
+
+/// For each text of a block, the sum of differences of every pattern: at most 64 either way, so a byte holds it.
+pub(super) struct Sums<'s> {
+    layout: &'s Layout,
+    /// A row for each text.
+    bytes: &'s mut [u8],
+}
+
+impl<'s> Sums<'s> {
+    pub(super) fn new(level: Level, layout: &'s Layout, texts: usize, bytes: &'s mut Vec<u8>) -> Self {
         // What is read may begin at the last member.
-        bytes.resize(texts * stride + width, 0);
-        Self { bytes, stride, starts, parts }
+        bytes.resize(texts * layout.stride + level.bytes(), 0);
+        Self { layout, bytes }
     }
 
     /// Where the members of a class go.
     pub(super) fn of_class(&mut self, class: usize) -> Out<'_> {
-        Out { bytes: &mut self.bytes[self.starts[class]..], stride: self.stride }
+        Out { bytes: &mut self.bytes[self.layout.starts[class]..], stride: self.layout.stride }
     }
 
     /// The distances of a text of some length, in the order of the columns. Those of longer patterns get any value.
@@ -87,18 +98,35 @@ impl<'s> Sums<'s> {
         cutoff: Option<u32>,
         distances: &mut [u32],
     ) {
-        let sums = &self.bytes[text * self.stride..];
-        for (parts, distances) in self.parts.iter().zip(distances.chunks_mut(S::u8s::LEN)) {
-            let mut merged = S::u8s::splat(simd, 0);
-            for Part { start, which } in parts {
-                let of_class = S::u8s::from_slice(simd, &sums[*start..][..S::u8s::LEN]);
-                let which = S::u8s::from_slice(simd, &which[..S::u8s::LEN]);
-                merged |= of_class.swizzle_dyn_precise(which);
-            }
-            for (distance, sum) in distances.iter_mut().zip(merged.as_slice()) {
-                *distance = cut(length.wrapping_add_signed(sum.cast_signed().into()), cutoff);
-            }
+        let sums = &self.bytes[text * self.layout.stride..];
+        let (whole, rest) = self.layout.parts.split_at(distances.len() / S::u8s::LEN);
+        let mut of_vectors = distances.chunks_exact_mut(S::u8s::LEN);
+        for (parts, distances) in whole.iter().zip(&mut of_vectors) {
+            put(length, cutoff, merged(simd, sums, parts).as_slice(), distances);
         }
+        if let [parts] = rest {
+            put(length, cutoff, merged(simd, sums, parts).as_slice(), of_vectors.into_remainder());
+        }
+    }
+}
+
+/// The sums of as many columns as a vector has bytes.
+#[inline(always)]
+fn merged<S: Simd>(simd: S, sums: &[u8], parts: &[Part]) -> S::u8s {
+    let mut merged = S::u8s::splat(simd, 0);
+    for Part { start, which } in parts {
+        let of_class = S::u8s::from_slice(simd, &sums[*start..][..S::u8s::LEN]);
+        let which = S::u8s::from_slice(simd, &which[..S::u8s::LEN]);
+        merged |= of_class.swizzle_dyn_precise(which);
+    }
+    merged
+}
+
+/// Distances from sums.
+#[inline(always)]
+fn put(length: u32, cutoff: Option<u32>, sums: &[u8], distances: &mut [u32]) {
+    for (distance, sum) in distances.iter_mut().zip(sums) {
+        *distance = cut(length.wrapping_add_signed(sum.cast_signed().into()), cutoff);
     }
 }
 
@@ -109,14 +137,9 @@ pub(super) struct Out<'s> {
 }
 
 impl Out<'_> {
-    /// The next bytes of a text.
+    /// Bytes of a text, from a member on.
     #[inline(always)]
-    pub(super) fn of(&mut self, text: usize, bytes: usize) -> &mut [u8] {
-        &mut self.bytes[text * self.stride..][..bytes]
-    }
-
-    /// Goes on behind so many members.
-    pub(super) fn skip(&mut self, members: usize) {
-        self.bytes = &mut std::mem::take(&mut self.bytes)[members..];
+    pub(super) fn of(&mut self, text: usize, member: usize, bytes: usize) -> &mut [u8] {
+        &mut self.bytes[text * self.stride + member..][..bytes]
     }
 }
