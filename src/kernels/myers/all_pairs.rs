@@ -1,7 +1,7 @@
 //! All of some rows with all of some columns, in blocks.
 
 use super::many_patterns::{self, Alphabet, Ordered, Patterns};
-use super::simd::{MOST_A_TASK, SYMBOLS_A_TASK, Sides, check_length, worth};
+use super::simd::{MOST_A_TASK, SYMBOLS_A_TASK, Sides, Which, check_length, worth};
 use super::sums::{Classes, Layout, Sums};
 use super::{BEYOND, Texts, filter, length, long_pairs};
 use crate::error::Error;
@@ -226,12 +226,11 @@ impl Block<'_, '_> {
     ) {
         let mut found = vec![0; pairs.len().min(MOST_A_TASK)];
         for pairs in pairs.chunks(MOST_A_TASK) {
-            let which = |index: usize| {
-                let (row, column) = pairs[index];
-                (self.rows[row as usize] as usize, self.columns.range.start + column as usize)
-            };
+            let rows: Vec<_> = pairs.iter().map(|&(row, _)| self.rows[row as usize]).collect();
+            let first = length(self.columns.range.start);
+            let columns: Vec<_> = pairs.iter().map(|&(_, column)| first + column).collect();
             let found = &mut found[..pairs.len()];
-            self.sides.compare(which, level, scratch, found);
+            self.sides.compare((Which::These(&rows), Which::These(&columns)), level, scratch, found);
             for (&(row, column), &found) in pairs.iter().zip(&*found) {
                 distances[row as usize][column as usize] = found;
             }

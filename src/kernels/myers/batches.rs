@@ -2,9 +2,10 @@
 
 use super::lanes::Word;
 use super::long_pairs::{Scratch, of_words};
-use super::pairs::{Bits, Pair, Pairs, Symbol, of_one_word};
-use super::{BEYOND, cut, length};
-use crate::simd::Level;
+use super::pairs::{Bits, Pair, Strings, Symbol};
+use super::{BEYOND, cut, length, short_pairs};
+use crate::simd::{Level, Simd, simd};
+use std::ops::Range;
 
 /// Patterns of up to 8, 16, 32 and 64 symbols, longer ones, and pairs whose lengths say it all.
 const CLASSES: usize = 6;
@@ -29,23 +30,50 @@ pub(super) fn class(length: usize) -> usize {
     CLASS.get(length).map_or(LONG, |&class| class.into())
 }
 
+/// Pairs that are looked at together, whether they are so much alike that they need not be put in order.
+const RUN: usize = 256;
+
+/// Pairs of strings at the same place on both sides.
+#[derive(Clone, Copy)]
+pub(super) struct Pairs<'t, T> {
+    pub(super) left: Strings<'t, T>,
+    pub(super) right: Strings<'t, T>,
+}
+
+impl<'t, T: Symbol> Pairs<'t, T> {
+    fn get(&self, index: u32) -> Pair<'t, T> {
+        Pair::new(self.left.get(index as usize), self.right.get(index as usize))
+    }
+}
+
 /// The distances of some pairs, as many as there are places.
 pub(super) fn distances<T: Symbol>(
     level: Level,
-    pairs: &Pairs<'_, T, impl Fn(usize) -> (usize, usize)>,
+    pairs: Pairs<'_, T>,
     bits: &Bits,
     cutoff: Option<u32>,
     scratch: &mut Scratch,
     distances: &mut [u32],
 ) {
-    let order = in_order(distances.len(), |index| {
-        let pair = pairs.get(index);
-        let is_decided = pair.pattern.length == 0 || cutoff.is_some_and(|cutoff| pair.difference() > cutoff as usize);
-        let class = if is_decided { DECIDED } else { class(pair.pattern.length) };
-        class * SHORT + pair.text.length.min(SHORT - 1)
-    });
-    let Order { mut order, ends } = order;
-    let mut batches = Batches { level, bits, cutoff, distances };
+    let mut keys = vec![0; distances.len()];
+    let lengths = (pairs.left.lengths, pairs.right.lengths);
+    crate::dispatch!(level, simd => keys_of(simd, lengths, cutoff, &mut keys));
+    let mut batches = Batches { level, bits, cutoff, pairs, distances };
+    let mut others = Vec::new();
+    for (first, keys) in (0..).step_by(RUN).zip(keys.chunks(RUN)) {
+        let run = first..first + keys.len();
+        match class_of_all(keys) {
+            Some(0) => batches.in_place::<u8>(run),
+            Some(1) => batches.in_place::<u16>(run),
+            Some(2) => batches.in_place::<u32>(run),
+            Some(3) => batches.in_place::<u64>(run),
+            _ => others.extend(run.map(length)),
+        }
+    }
+    if others.is_empty() {
+        return;
+    }
+    let Order { mut order, ends } = in_order(&others, &keys);
     for class in 0..CLASSES {
         let (start, end) = (ends[class * SHORT] as usize, ends[(class + 1) * SHORT] as usize);
         let longer = ends[(class + 1) * SHORT - 1] as usize;
@@ -54,14 +82,40 @@ pub(super) fn distances<T: Symbol>(
         }
         let members = &order[start..end];
         match class {
-            0 => batches.of_one_word::<u8, T>(members, pairs),
-            1 => batches.of_one_word::<u16, T>(members, pairs),
-            2 => batches.of_one_word::<u32, T>(members, pairs),
-            3 => batches.of_one_word::<u64, T>(members, pairs),
+            0 => batches.in_order::<u8>(members),
+            1 => batches.in_order::<u16>(members),
+            2 => batches.in_order::<u32>(members),
+            3 => batches.in_order::<u64>(members),
             LONG => batches.of_long(members.iter().map(|&index| (index, pairs.get(index))), scratch),
             _ => members.iter().for_each(|&index| batches.put(index, of_lengths(&pairs.get(index)))),
         }
     }
+}
+
+/// For each pair its class and the length of its text, as far as that is short, in one number.
+#[simd]
+fn keys_of<S: Simd>(_: S, (left, right): (&[u32], &[u32]), cutoff: Option<u32>, keys: &mut [u16]) {
+    let cutoff = cutoff.unwrap_or(u32::MAX);
+    for ((key, &left), &right) in keys.iter_mut().zip(left).zip(right) {
+        let (pattern, text) = (left.min(right), left.max(right));
+        let class =
+            u32::from(pattern > 8) + u32::from(pattern > 16) + u32::from(pattern > 32) + u32::from(pattern > 64);
+        let is_decided = (pattern == 0) | (text - pattern > cutoff);
+        let class = if is_decided { length(DECIDED) } else { class };
+        #[expect(clippy::cast_possible_truncation, reason = "at most 6 times 128")]
+        (*key = (class * length(SHORT) + text.min(length(SHORT - 1))) as u16);
+    }
+}
+
+/// The class of all pairs of these keys, if it is one and their texts are about as long: nothing is gained by putting them
+/// in order.
+fn class_of_all(keys: &[u16]) -> Option<usize> {
+    let (least, most) = keys.iter().fold((u16::MAX, 0), |(least, most), &key| (least.min(key), most.max(key)));
+    let (least, most) = (usize::from(least), usize::from(most));
+    let class = least / SHORT;
+    // A column too many costs more where fewer pairs share it.
+    let is_short = most % SHORT < SHORT - 1 && class < LONG;
+    (is_short && most / SHORT == class && most - least <= 4 * (LONG - class)).then_some(class)
 }
 
 /// The distance from an empty pattern, or else one that is beyond.
@@ -81,24 +135,17 @@ struct Order {
     ends: [u32; CLASSES * SHORT + 1],
 }
 
-/// Sorts by counting. The two halves are counted apart: pairs of one kind follow each other, and a counter that has just
-/// been written is slow to read.
-fn in_order(count: usize, key: impl Fn(u32) -> usize) -> Order {
-    let half = count / 2;
-    let mut keys = vec![0_u16; count];
+/// Sorts pairs by counting. The two halves are counted apart: pairs of one kind follow each other, and a counter that has
+/// just been written is slow to read.
+fn in_order(pairs: &[u32], keys: &[u16]) -> Order {
+    let (first, second) = pairs.split_at(pairs.len() / 2);
+    let key = |index: u32| usize::from(keys[index as usize]);
     let mut counts = [[0_u32; CLASSES * SHORT]; 2];
-    let (first, second) = keys.split_at_mut(half);
-    for (index, of_second) in second.iter_mut().enumerate() {
-        #[expect(clippy::cast_possible_truncation, reason = "at most 6 times 128")]
-        let mut counted = |index: usize, part: usize| {
-            let key = key(length(index));
-            counts[part][key] += 1;
-            key as u16
-        };
-        if let Some(of_first) = first.get_mut(index) {
-            *of_first = counted(index, 0);
+    for (place, &of_second) in second.iter().enumerate() {
+        if let Some(&of_first) = first.get(place) {
+            counts[0][key(of_first)] += 1;
         }
-        *of_second = counted(half + index, 1);
+        counts[1][key(of_second)] += 1;
     }
     let mut ends = [0_u32; CLASSES * SHORT + 1];
     let [of_first, of_second] = &mut counts;
@@ -107,56 +154,76 @@ fn in_order(count: usize, key: impl Fn(u32) -> usize) -> Order {
         ends[key + 1] = start + *of_first + *of_second;
         (*of_first, *of_second) = (start, start + *of_first);
     }
-    let mut order = vec![0_u32; count];
-    let (first, second) = keys.split_at(half);
-    for (number, &of_second) in (0_u32..).zip(second) {
-        let mut put = |key: u16, part: usize, number: u32| {
-            let place = &mut counts[part][usize::from(key)];
-            order[*place as usize] = number;
-            *place += 1;
-        };
-        if let Some(&of_first) = first.get(number as usize) {
-            put(of_first, 0, number);
+    let mut order = vec![0_u32; pairs.len()];
+    let mut put = |pair: u32, half: usize| {
+        let place = &mut counts[half][key(pair)];
+        order[*place as usize] = pair;
+        *place += 1;
+    };
+    for (place, &of_second) in second.iter().enumerate() {
+        if let Some(&of_first) = first.get(place) {
+            put(of_first, 0);
         }
-        put(of_second, 1, number + super::length(half));
+        put(of_second, 1);
     }
     Order { order, ends }
 }
 
 /// The distances of one task.
-struct Batches<'a> {
+struct Batches<'a, T> {
     level: Level,
     bits: &'a Bits,
     cutoff: Option<u32>,
+    pairs: Pairs<'a, T>,
     distances: &'a mut [u32],
 }
 
-impl Batches<'_> {
+impl<'t, T: Symbol> Batches<'t, T> {
     fn put(&mut self, index: u32, distance: u32) {
         self.distances[index as usize] = cut(distance, self.cutoff);
     }
 
+    /// Neighbours, as they come.
+    fn in_place<W: Word>(&mut self, run: Range<usize>) {
+        let lanes = self.level.bytes() / W::BYTES;
+        let Pairs { left, right } = self.pairs;
+        for (first, distances) in run.clone().step_by(lanes).zip(self.distances[run].chunks_mut(lanes)) {
+            let batch = first..first + distances.len();
+            short_pairs::distances::<W, T>(
+                self.level,
+                left.range(batch.clone()),
+                right.range(batch),
+                self.bits,
+                distances,
+            );
+            distances.iter_mut().for_each(|distance| *distance = cut(*distance, self.cutoff));
+        }
+    }
+
     /// Members in order of the lengths of their texts.
-    fn of_one_word<W: Word, T: Symbol>(
-        &mut self,
-        members: &[u32],
-        pairs: &Pairs<'_, T, impl Fn(usize) -> (usize, usize)>,
-    ) {
-        let mut found = [0; 64];
-        let mut batch = Vec::with_capacity(64);
-        for members in members.chunks(self.level.bytes() / size_of::<W>()) {
-            batch.clear();
-            batch.extend(members.iter().map(|&index| pairs.get(index)));
+    fn in_order<W: Word>(&mut self, members: &[u32]) {
+        let (mut starts, mut lengths, mut found) = ([[0; 64]; 2], [[0; 64]; 2], [0; 64]);
+        for members in members.chunks(self.level.bytes() / W::BYTES) {
+            let sides = [self.pairs.left, self.pairs.right];
+            for ((side, starts), lengths) in sides.iter().zip(&mut starts).zip(&mut lengths) {
+                for ((&index, start), length) in members.iter().zip(starts).zip(lengths) {
+                    (*start, *length) = (side.starts[index as usize], side.lengths[index as usize]);
+                }
+            }
+            let side = |side: usize| {
+                let (symbols, count) = (sides[side].symbols, members.len());
+                Strings { symbols, starts: &starts[side][..count], lengths: &lengths[side][..count] }
+            };
             let found = &mut found[..members.len()];
-            of_one_word::<W, T>(self.level, &batch, self.bits, found);
+            short_pairs::distances::<W, T>(self.level, side(0), side(1), self.bits, found);
             for (&index, &found) in members.iter().zip(&*found) {
-                self.distances[index as usize] = cut(found, self.cutoff);
+                self.put(index, found);
             }
         }
     }
 
     /// Pairs of long strings: what both begin or end with is left out first where that pays, and they may be short then.
-    fn of_long<'t, T: Symbol>(&mut self, pairs: impl Iterator<Item = (u32, Pair<'t, T>)>, scratch: &mut Scratch) {
+    fn of_long(&mut self, pairs: impl Iterator<Item = (u32, Pair<'t, T>)>, scratch: &mut Scratch) {
         let trimmed = |(index, pair): (u32, Pair<'t, T>)| {
             (index, if pair.pattern.length >= TRIMMED { pair.trimmed() } else { pair })
         };
@@ -167,7 +234,11 @@ impl Batches<'_> {
             if pair.pattern.length == 0 {
                 self.put(index, of_lengths(&pair));
             } else {
-                of_one_word::<u64, T>(self.level, &[pair], self.bits, &mut found);
+                let lengths = [pair.pattern.length, pair.text.length].map(length);
+                let strings = |symbols, lengths| Strings { symbols, starts: &[0], lengths };
+                let pattern = strings(pair.pattern.symbols, &lengths[..1]);
+                let text = strings(pair.text.symbols, &lengths[1..]);
+                short_pairs::distances::<u64, T>(self.level, pattern, text, self.bits, &mut found);
                 self.put(index, found[0]);
             }
         }
@@ -176,7 +247,7 @@ impl Batches<'_> {
 
     /// Two passes at most: the first one in a narrow band, whose result is at least the distance and says how wide the
     /// second has to be.
-    fn of_words<'t, T: Symbol>(&mut self, pairs: impl Iterator<Item = (u32, Pair<'t, T>)>, scratch: &mut Scratch) {
+    fn of_words(&mut self, pairs: impl Iterator<Item = (u32, Pair<'t, T>)>, scratch: &mut Scratch) {
         let banded = |(index, pair): (u32, Pair<'t, T>)| Banded { band: pair.difference() + NARROW, index, pair };
         let mut again = Vec::new();
         self.in_bands(pairs.map(banded).collect(), scratch, |batches, member, band, found| {
@@ -196,7 +267,7 @@ impl Batches<'_> {
 
     /// Compares pairs of bands about as wide together, in order of the lengths of their texts, for a batch costs what its
     /// dearest pair does. `each` gets the band that was taken and what was found in it.
-    fn in_bands<'t, T: Symbol>(
+    fn in_bands(
         &mut self,
         mut members: Vec<Banded<'t, T>>,
         scratch: &mut Scratch,

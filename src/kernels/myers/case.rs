@@ -60,6 +60,7 @@ pub(super) const CPU_SOURCES: &[(&str, &str)] = &[
     ("one_pattern.rs", include_str!("one_pattern.rs")),
     ("long_pairs.rs", include_str!("long_pairs.rs")),
     ("pairs.rs", include_str!("pairs.rs")),
+    ("short_pairs.rs", include_str!("short_pairs.rs")),
     ("simd.rs", include_str!("simd.rs")),
     ("sums.rs", include_str!("sums.rs")),
     ("tile.rs", include_str!("tile.rs")),

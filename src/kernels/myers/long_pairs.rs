@@ -68,7 +68,7 @@ fn words<S: Simd, T: Symbol, const BITS: usize>(
     let stride = bits.len() * lanes;
     patterns.resize(words * stride, 0);
     for (word, planes) in patterns.chunks_exact_mut(stride).enumerate() {
-        T::planes(simd, pairs.iter().map(|pair| pair.pattern), word * WORD, bits, planes);
+        T::planes(simd, pairs.iter().map(|pair| (pair.pattern.symbols, word * WORD)), bits, planes);
     }
     columns.clear();
     columns.resize(words * 2 * lanes, 0);
@@ -89,7 +89,7 @@ fn words<S: Simd, T: Symbol, const BITS: usize>(
                 return distances.fill(BEYOND);
             }
         }
-        T::planes(simd, pairs.iter().map(|pair| pair.text), from, bits, planes);
+        T::planes(simd, pairs.iter().map(|pair| (pair.text.symbols, from)), bits, planes);
         for position in from..longest.min(from + WORD) {
             let at = u32::try_from(position - from).unwrap_or(0);
             let mut texts = [zero; BITS];

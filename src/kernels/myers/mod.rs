@@ -28,6 +28,7 @@ mod many_patterns;
 mod one_pattern;
 mod pairs;
 pub mod reference;
+mod short_pairs;
 mod simd;
 mod sums;
 #[cfg(test)]

@@ -10,10 +10,10 @@
 //! Only bits that are needed to tell the symbols at hand apart are compared: two for DNA, five for lower-case letters, as
 //! they stand in ASCII, without renaming anything.
 
-use super::lanes::{Column, Word};
+use super::lanes::Word;
 use crate::data::{Symbols, Texts};
 use crate::simd::{Level, Simd, SimdBase, SimdMask, simd};
-use std::hint::select_unpredictable;
+use std::ops::Range;
 
 /// The most bits that a symbol has.
 pub(super) const MOST_BITS: usize = 32;
@@ -23,30 +23,28 @@ pub(super) const MOST_BITS: usize = 32;
 pub(super) struct Bits(Vec<u32>);
 
 impl Bits {
-    /// Those that differ among the symbols of some texts, or, for more work, the fewest of them that a greedy choice finds.
-    pub(super) fn of(texts: &[&Texts], fewest: bool) -> Self {
+    /// Those that differ among some symbols.
+    pub(super) fn of<T: Symbol>(level: Level, symbols: [&[T]; 2]) -> Self {
         let (mut all, mut any) = (u32::MAX, 0);
-        for texts in texts.iter().filter(|texts| texts.total() > 0) {
-            let (of_all, of_any) = match texts.symbols() {
-                Symbols::Narrow(symbols) => {
-                    let both = symbols.iter().fold((u8::MAX, 0), |(all, any), &symbol| (all & symbol, any | symbol));
-                    (both.0.into(), both.1.into())
-                }
-                Symbols::Wide(symbols) => {
-                    symbols.iter().fold((u32::MAX, 0), |(all, any), &symbol| (all & symbol, any | symbol))
-                }
-            };
+        for symbols in symbols.into_iter().filter(|symbols| !symbols.is_empty()) {
+            let (of_all, of_any) = T::all_and_any(level, symbols);
             (all, any) = (all & of_all, any | of_any);
         }
-        let mut mask = any & !all;
-        if fewest {
-            mask = Self::fewest(texts, mask);
-        }
+        Self::of_mask(any & !all)
+    }
+
+    fn of_mask(mask: u32) -> Self {
         Self((0..32).filter(|bit| mask >> bit & 1 == 1).collect())
     }
 
+    /// The fewest of them that a greedy choice finds, for more work: symbols of all these texts stay apart.
+    pub(super) fn fewest(self, texts: &[&Texts]) -> Self {
+        let mask = self.0.into_iter().fold(0, |mask, bit| mask | 1 << bit);
+        Self::of_mask(Self::fewest_of(texts, mask))
+    }
+
     /// Leaves out one bit after the other, from the highest on, as long as no two symbols become the same.
-    fn fewest(texts: &[&Texts], mut mask: u32) -> u32 {
+    fn fewest_of(texts: &[&Texts], mut mask: u32) -> u32 {
         // Nearly all symbols of any text are below: a look at a place for each.
         let mut low = vec![false; 1 << 16];
         let mut symbols = std::collections::HashSet::new();
@@ -94,15 +92,17 @@ pub(super) trait Symbol: bytemuck::Pod + PartialEq {
     /// Bits of a symbol that are told apart in code of their own: a few, or [`MOST_BITS`].
     const IS_NARROW: bool;
 
-    /// Planes of one block of symbols of some strings, from symbol `from` on: for each bit, a word of each lane. Past the
-    /// end of a string is anything.
+    /// Planes of symbols of some strings, as many as a word has bits, each from a place in a list on: for each bit, a word of
+    /// each lane. Past the end of a string is anything.
     fn planes<'t, S: Simd, W: Word>(
         simd: S,
-        strings: impl Iterator<Item = String<'t, Self>>,
-        from: usize,
+        strings: impl Iterator<Item = (&'t [Self], usize)>,
         bits: &[u32],
         planes: &mut [W],
     );
+
+    /// Which bits all symbols have, and which any has.
+    fn all_and_any(level: Level, symbols: &[Self]) -> (u32, u32);
 }
 
 /// A string among others: all symbols from its first one on, and how many of them are its own.
@@ -112,7 +112,7 @@ pub(super) struct String<'t, T> {
     pub(super) length: usize,
 }
 
-impl<T: Symbol> String<'_, T> {
+impl<'t, T: Symbol> String<'t, T> {
     fn own(&self) -> &[T] {
         &self.symbols[..self.length]
     }
@@ -122,19 +122,27 @@ impl<T: Symbol> String<'_, T> {
         self.symbols = &self.symbols[count..];
         self.length -= count;
     }
+}
 
-    /// Symbols from `from` on, as far as there are any.
-    #[inline(always)]
-    fn copy(&self, from: usize, into: &mut [T]) {
-        let symbols = self.symbols.get(from..).unwrap_or_default();
-        match symbols.get(..into.len()) {
-            // In pieces as large as they can be, which need no call.
-            Some(symbols) if into.len().is_multiple_of(32) => copy_pieces::<T, 32>(symbols, into),
-            Some(symbols) if into.len() == 16 => copy_pieces::<T, 16>(symbols, into),
-            Some(symbols) => copy_pieces::<T, 8>(symbols, into),
-            None => into[..symbols.len()].copy_from_slice(symbols),
-        }
+/// Symbols from one on, as far as there are any.
+#[inline(always)]
+fn copy<T: Symbol>(symbols: &[T], first: usize, into: &mut [T]) {
+    let Some(symbols) = symbols.get(first..) else { return };
+    match symbols.get(..into.len()) {
+        // In pieces as large as they can be, which need no call.
+        Some(symbols) if into.len().is_multiple_of(32) => copy_pieces::<T, 32>(symbols, into),
+        Some(symbols) if into.len() == 16 => copy_pieces::<T, 16>(symbols, into),
+        Some(symbols) => copy_pieces::<T, 8>(symbols, into),
+        None => copy_last(symbols, into),
     }
+}
+
+/// The last symbols of all. Apart, or the compiler makes this and the copies of a fixed length one, of any length: a call
+/// for each string.
+#[cold]
+#[inline(never)]
+fn copy_last<T: Copy>(from: &[T], into: &mut [T]) {
+    into[..from.len()].copy_from_slice(from);
 }
 
 /// Symbols that are compared together.
@@ -160,23 +168,45 @@ fn copy_pieces<T: Copy, const PIECE: usize>(from: &[T], into: &mut [T]) {
     }
 }
 
+/// Which bits all symbols have, and which any has.
+#[simd]
+fn all_and_any<
+    S: Simd,
+    T: Copy
+        + Into<u32>
+        + From<u8>
+        + std::ops::BitAnd<Output = T>
+        + std::ops::BitOr<Output = T>
+        + std::ops::Not<Output = T>,
+>(
+    _: S,
+    symbols: &[T],
+) -> (u32, u32) {
+    let (mut all, mut any) = (!T::from(0), T::from(0));
+    for &symbol in symbols {
+        (all, any) = (all & symbol, any | symbol);
+    }
+    (all.into(), any.into())
+}
+
 impl Symbol for u8 {
     const IS_NARROW: bool = true;
+
+    fn all_and_any(level: Level, symbols: &[Self]) -> (u32, u32) {
+        crate::dispatch!(level, simd => all_and_any(simd, symbols))
+    }
 
     #[inline(always)]
     fn planes<'t, S: Simd, W: Word>(
         simd: S,
-        strings: impl Iterator<Item = String<'t, Self>>,
-        from: usize,
+        strings: impl Iterator<Item = (&'t [Self], usize)>,
         bits: &[u32],
         planes: &mut [W],
     ) {
         let mut staged = [0; 64 * 8];
         let staged = &mut staged[..S::u8s::LEN * 8];
-        for (into, string) in staged.chunks_exact_mut(W::BITS).zip(strings) {
-            if from < string.length {
-                string.copy(from, into);
-            }
+        for (into, (symbols, first)) in staged.chunks_exact_mut(W::BITS).zip(strings) {
+            copy(symbols, first, into);
         }
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(planes);
         let of_bit = bytes.len() / bits.len();
@@ -194,19 +224,22 @@ impl Symbol for u8 {
 impl Symbol for u32 {
     const IS_NARROW: bool = false;
 
+    fn all_and_any(level: Level, symbols: &[Self]) -> (u32, u32) {
+        crate::dispatch!(level, simd => all_and_any(simd, symbols))
+    }
+
     #[inline(always)]
     fn planes<'t, S: Simd, W: Word>(
         simd: S,
-        strings: impl Iterator<Item = String<'t, Self>>,
-        from: usize,
+        strings: impl Iterator<Item = (&'t [Self], usize)>,
         bits: &[u32],
         planes: &mut [W],
     ) {
         let lanes = W::Native::<S>::LEN;
         let mut staged = [0; 64];
         let staged = &mut staged[..W::BITS.max(S::u32s::LEN)];
-        for (lane, string) in strings.enumerate().filter(|(_, string)| from < string.length) {
-            string.copy(from, staged);
+        for (lane, (symbols, first)) in strings.enumerate() {
+            copy(symbols, first, staged);
             for (plane, bit) in bits.iter().enumerate() {
                 let mut word = 0_u64;
                 for (at, symbols) in staged.chunks_exact(S::u32s::LEN).enumerate() {
@@ -228,15 +261,8 @@ pub(super) struct Pair<'t, T> {
 }
 
 impl<'t, T: Symbol> Pair<'t, T> {
-    #[inline(always)]
     pub(super) fn new(a: String<'t, T>, b: String<'t, T>) -> Self {
-        // Which one is shorter is often as good as random: nothing to predict.
-        let choose = |which: bool| String {
-            symbols: select_unpredictable(which, a.symbols, b.symbols),
-            length: select_unpredictable(which, a.length, b.length),
-        };
-        let shorter = a.length <= b.length;
-        Self { pattern: choose(shorter), text: choose(!shorter) }
+        if a.length <= b.length { Self { pattern: a, text: b } } else { Self { pattern: b, text: a } }
     }
 
     /// Without what both begin and end with, which changes no distance.
@@ -267,104 +293,21 @@ impl<'t, T: Symbol> Pair<'t, T> {
     }
 }
 
-/// Strings by number.
+/// Strings side by side: where each begins among all symbols, and how many are its own.
 #[derive(Clone, Copy)]
 pub(super) struct Strings<'t, T> {
-    symbols: &'t [T],
-    offsets: &'t [usize],
+    pub(super) symbols: &'t [T],
+    pub(super) starts: &'t [usize],
+    pub(super) lengths: &'t [u32],
 }
 
-impl<'t, T> Strings<'t, T> {
-    /// All symbols, and where each string begins among them.
-    pub(super) fn new(symbols: &'t [T], offsets: &'t [usize]) -> Self {
-        Self { symbols, offsets }
+impl<'t, T: Symbol> Strings<'t, T> {
+    pub(super) fn get(&self, index: usize) -> String<'t, T> {
+        String { symbols: &self.symbols[self.starts[index]..], length: self.lengths[index] as usize }
     }
 
-    #[inline(always)]
-    fn get(&self, index: usize) -> String<'t, T> {
-        let ends = &self.offsets[index..index + 2];
-        String { symbols: &self.symbols[ends[0]..], length: ends[1] - ends[0] }
-    }
-}
-
-/// Pairs by number: `which` says the numbers of the strings.
-pub(super) struct Pairs<'t, T, F> {
-    pub(super) left: Strings<'t, T>,
-    pub(super) right: Strings<'t, T>,
-    pub(super) which: F,
-}
-
-impl<'t, T: Symbol, F: Fn(usize) -> (usize, usize)> Pairs<'t, T, F> {
-    #[inline(always)]
-    pub(super) fn get(&self, index: u32) -> Pair<'t, T> {
-        let (left, right) = (self.which)(index as usize);
-        Pair::new(self.left.get(left), self.right.get(right))
-    }
-}
-
-/// The distances of a batch of pairs, in order of the lengths of their texts, whose patterns fit into a word of `W`.
-pub(super) fn of_one_word<W: Word, T: Symbol>(level: Level, pairs: &[Pair<'_, T>], bits: &Bits, distances: &mut [u32]) {
-    match bits.count() {
-        0..=2 if T::IS_NARROW => crate::dispatch!(level, simd => one_word::<_, W, T, 2>(simd, pairs, bits, distances)),
-        0..=5 if T::IS_NARROW => crate::dispatch!(level, simd => one_word::<_, W, T, 5>(simd, pairs, bits, distances)),
-        0..=8 => crate::dispatch!(level, simd => one_word::<_, W, T, 8>(simd, pairs, bits, distances)),
-        _ => crate::dispatch!(level, simd => one_word::<_, W, T, MOST_BITS>(simd, pairs, bits, distances)),
-    }
-}
-
-#[simd]
-fn one_word<S: Simd, W: Word, T: Symbol, const BITS: usize>(
-    simd: S,
-    pairs: &[Pair<'_, T>],
-    bits: &Bits,
-    distances: &mut [u32],
-) {
-    let lanes = W::Native::<S>::LEN;
-    let zero = W::Native::<S>::splat(simd, W::default());
-    let used = bits.count().clamp(1, BITS);
-    let bits: [u32; BITS] = bits.padded();
-    let bits = if BITS == MOST_BITS { &bits[..used] } else { &bits[..] };
-    let mut words = [[W::default(); 64]; BITS];
-    let words = &mut words.as_flattened_mut()[..bits.len() * lanes];
-    let (mut patterns, mut texts) = ([zero; BITS], [zero; BITS]);
-    T::planes(simd, pairs.iter().map(|pair| pair.pattern), 0, bits, words);
-    for (plane, words) in patterns.iter_mut().zip(words.chunks_exact(lanes)) {
-        *plane = W::Native::<S>::from_slice(simd, words);
-    }
-    let mut masks = [W::default(); 64];
-    masks[..lanes].iter_mut().zip(pairs).for_each(|(mask, pair)| *mask = W::ones(pair.pattern.length));
-    let mask = W::Native::<S>::from_slice(simd, &masks[..lanes]);
-    let (shortest, longest) = (pairs[0].text.length, pairs[pairs.len() - 1].text.length);
-    let mut ended = 0;
-    let mut column = Column::first(simd);
-    for from in (0..longest).step_by(W::BITS) {
-        T::planes(simd, pairs.iter().map(|pair| pair.text), from, bits, words);
-        for (plane, words) in texts.iter_mut().zip(words.chunks_exact(lanes)) {
-            *plane = W::Native::<S>::from_slice(simd, words);
-        }
-        let mut bit = W::Native::<S>::splat(simd, W::bit(0));
-        for position in from..longest.min(from + W::BITS) {
-            let mut different = zero;
-            let planes = if BITS == MOST_BITS { used } else { BITS };
-            for (pattern, text) in patterns[..planes].iter().zip(&texts) {
-                let set = (*text & bit).simd_ne(zero);
-                different |= W::choose::<S>(set, !*pattern, *pattern);
-            }
-            bit = bit + bit;
-            let next = column.next(!different);
-            if position < shortest {
-                column = next;
-                continue;
-            }
-            while pairs[ended].text.length <= position {
-                ended += 1;
-            }
-            column = next.where_set(W::alive(simd, ended), column);
-        }
-    }
-    let sums = column.sum(mask);
-    for ((distance, pair), sum) in distances.iter_mut().zip(pairs).zip(sums.as_slice()) {
-        *distance = super::length(pair.text.length).wrapping_add_signed(sum.signed());
+    pub(super) fn range(&self, range: Range<usize>) -> Self {
+        Self { symbols: self.symbols, starts: &self.starts[range.clone()], lengths: &self.lengths[range] }
     }
 }
 
@@ -374,7 +317,10 @@ mod tests {
 
     #[test]
     fn the_fewest_bits_tell_symbols_apart() {
-        let of = |symbols: &[u32], fewest| Bits::of(&[&[symbols].iter().collect()], fewest).0;
+        let of = |symbols: &[u32], fewest| {
+            let bits = Bits::of(Level::detect(), [symbols, &[]]);
+            if fewest { bits.fewest(&[&[symbols].iter().collect()]).0 } else { bits.0 }
+        };
         let dna: Vec<u32> = b"ACGT".map(u32::from).into();
         assert_eq!((of(&dna, false), of(&dna, true)), (vec![0, 1, 2, 4], vec![1, 2]));
         let letters: Vec<u32> = (97..123).collect();

@@ -4,21 +4,23 @@
 //! |---|---|
 //! | one pattern of up to 64 symbols, many texts | [`one_pattern`]: texts in lanes, the pattern's places looked up |
 //! | each of many with each of many, up to 64 symbols in a column | [`many_patterns`](super::many_patterns): patterns in lanes, the text's symbols shared |
-//! | pairs, and all that is longer | [`pairs`](super::pairs): a pair in each lane, compared bit by bit |
+//! | pairs, one string of up to 64 symbols | [`short_pairs`](super::short_pairs): a pair in each lane, compared bit by bit |
+//! | longer ones | [`long_pairs`]: the same in several words, near the diagonal only |
 //!
 //! Under a small cutoff, [`filter`](super::filter) first leaves out pairs that cannot be within it.
 //!
 //! Lanes are as narrow as the patterns allow: 8, 16, 32 or 64 bits. Work is cut into tasks by its size; no result depends
 //! on how, or on the number of threads.
 
+use super::batches::Pairs;
 use super::one_pattern::{self, LaidOut, Pattern, Run};
-use super::pairs::{Bits, Pairs, Strings};
-use super::{BEYOND, Text, Texts, batches, cut, long_pairs, tile};
+use super::pairs::{Bits, Strings, Symbol};
+use super::{BEYOND, Text, Texts, batches, cut, length, long_pairs, tile};
 use crate::data::Symbols;
 use crate::error::Error;
 use crate::kernels::Platform;
 use crate::kernels::parallel::share;
-use crate::simd::Level;
+use crate::simd::{Level, Simd, simd};
 use std::borrow::Cow;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -43,7 +45,7 @@ pub fn one_to_many(
     check_length(texts.len(), distances)?;
     let Some(prepared) = Pattern::new(pattern) else {
         let pattern: Texts = [pattern.iter().collect::<Vec<_>>()].iter().collect();
-        return compare(&pattern, texts, |index| (0, index), cutoff, distances, platform);
+        return compare(&pattern, texts, |first| (Which::Always(0), Which::From(first)), cutoff, distances, platform);
     };
     let order = tile::by_length(texts);
     compare_one(&prepared, texts, order.as_deref(), None, cutoff, distances, platform)
@@ -160,14 +162,15 @@ pub fn pairs(
         return Err(Error::Shape { what: "pairs: right side".into(), expected: left.len(), found: right.len() });
     }
     check_length(left.len(), distances)?;
-    compare(left, right, |index| (index, index), cutoff, distances, platform)
+    compare(left, right, |first| (Which::From(first), Which::From(first)), cutoff, distances, platform)
 }
 
-/// Pairs of a string on the left and one on the right: as many as there are places, which of them is said by number.
+/// Pairs of a string on the left and one on the right: as many as there are places. Which of them come at some place and
+/// after it is said by number.
 fn compare(
     left: &Texts,
     right: &Texts,
-    which: impl Fn(usize) -> (usize, usize) + Sync,
+    from: impl Fn(usize) -> (Which<'static>, Which<'static>) + Sync,
     cutoff: Option<u32>,
     distances: &mut [u32],
     platform: &Platform,
@@ -182,11 +185,48 @@ fn compare(
     let parts: Vec<_> = distances.chunks_mut(a_task).map(Mutex::new).collect();
     share(threads, parts.len(), long_pairs::Scratch::default, |scratch, task| {
         let mut found = parts[task].lock().unwrap_or_else(PoisonError::into_inner);
-        let which = |index| which(task * a_task + index);
-        sides.compare(which, platform.level, scratch, &mut found);
+        sides.compare(from(task * a_task), platform.level, scratch, &mut found);
         Ok::<_, Error>(())
     })?;
     Ok(())
+}
+
+/// Some strings of a list, by number.
+#[derive(Clone, Copy)]
+pub(super) enum Which<'a> {
+    /// Neighbours, from this one on.
+    From(usize),
+    /// The same one again and again.
+    Always(usize),
+    These(&'a [u32]),
+}
+
+impl Which<'_> {
+    /// Where the first `count` of them begin among all symbols, and how long they are.
+    fn of<'o>(self, offsets: &'o [usize], count: usize, level: Level) -> (Cow<'o, [usize]>, Vec<u32>) {
+        let of_one = |index: usize| offsets[index + 1] - offsets[index];
+        match self {
+            Self::From(first) => {
+                let mut lengths = vec![0; count];
+                let offsets = &offsets[first..=first + count];
+                crate::dispatch!(level, simd => differences(simd, offsets, &mut lengths));
+                (offsets[..count].into(), lengths)
+            }
+            Self::Always(one) => (vec![offsets[one]; count].into(), vec![length(of_one(one)); count]),
+            Self::These(these) => {
+                let starts: Vec<_> = these.iter().map(|&index| offsets[index as usize]).collect();
+                (starts.into(), these.iter().map(|&index| length(of_one(index as usize))).collect())
+            }
+        }
+    }
+}
+
+#[simd]
+fn differences<S: Simd>(_: S, offsets: &[usize], differences: &mut [u32]) {
+    for (difference, ends) in differences.iter_mut().zip(offsets.windows(2)) {
+        #[expect(clippy::cast_possible_truncation, reason = "no text is longer")]
+        (*difference = (ends[1] - ends[0]) as u32);
+    }
 }
 
 /// Two lists of strings.
@@ -195,13 +235,9 @@ pub(super) struct Sides<'a> {
     pub(super) right: &'a Texts,
     pub(super) cutoff: Option<u32>,
     /// Made when the first pair is compared: all of many are compared without.
-    comparable: OnceLock<Comparable<'a>>,
-}
-
-/// What a pair is compared by.
-struct Comparable<'a> {
-    symbols: Alike<'a>,
-    bits: Bits,
+    symbols: OnceLock<Alike<'a>>,
+    /// What tells all symbols apart; made where neighbours do not say it.
+    bits: OnceLock<Bits>,
 }
 
 /// Symbols of both sides, stored alike.
@@ -212,41 +248,57 @@ enum Alike<'a> {
 
 impl<'a> Sides<'a> {
     pub(super) fn new(left: &'a Texts, right: &'a Texts, cutoff: Option<u32>) -> Self {
-        Self { left, right, cutoff, comparable: OnceLock::new() }
+        Self { left, right, cutoff, symbols: OnceLock::new(), bits: OnceLock::new() }
     }
 
-    fn comparable(&self) -> &Comparable<'a> {
-        self.comparable.get_or_init(|| {
-            let symbols = match (self.left.symbols(), self.right.symbols()) {
-                (Symbols::Narrow(left), Symbols::Narrow(right)) => Alike::Narrow(left, right),
-                _ => Alike::Wide(self.left.wide_symbols(), self.right.wide_symbols()),
-            };
-            // To look for the fewest bits pays where each symbol is compared with many.
-            let is_long = self.left.total() + self.right.total() >= 64 * (self.left.len() + self.right.len());
-            Comparable { symbols, bits: Bits::of(&[self.left, self.right], is_long) }
-        })
-    }
-
-    /// Distances of pairs on this thread.
+    /// Distances of pairs on this thread, as many as there are places.
     pub(super) fn compare(
         &self,
-        which: impl Fn(usize) -> (usize, usize),
+        which: (Which<'_>, Which<'_>),
         level: Level,
         scratch: &mut long_pairs::Scratch,
         distances: &mut [u32],
     ) {
-        let (left, right) = (self.left.offsets(), self.right.offsets());
-        let Comparable { symbols, bits } = self.comparable();
+        let symbols = self.symbols.get_or_init(|| match (self.left.symbols(), self.right.symbols()) {
+            (Symbols::Narrow(left), Symbols::Narrow(right)) => Alike::Narrow(left, right),
+            _ => Alike::Wide(self.left.wide_symbols(), self.right.wide_symbols()),
+        });
         match symbols {
-            Alike::Narrow(of_left, of_right) => {
-                let pairs = Pairs { left: Strings::new(of_left, left), right: Strings::new(of_right, right), which };
-                batches::distances(level, &pairs, bits, self.cutoff, scratch, distances);
-            }
-            Alike::Wide(of_left, of_right) => {
-                let pairs = Pairs { left: Strings::new(of_left, left), right: Strings::new(of_right, right), which };
-                batches::distances(level, &pairs, bits, self.cutoff, scratch, distances);
-            }
+            Alike::Narrow(left, right) => self.compare_alike(left, right, which, level, scratch, distances),
+            Alike::Wide(left, right) => self.compare_alike(left, right, which, level, scratch, distances),
         }
+    }
+
+    fn compare_alike<T: Symbol>(
+        &self,
+        left: &[T],
+        right: &[T],
+        which: (Which<'_>, Which<'_>),
+        level: Level,
+        scratch: &mut long_pairs::Scratch,
+        distances: &mut [u32],
+    ) {
+        let count = distances.len();
+        let (offsets_left, offsets_right) = (self.left.offsets(), self.right.offsets());
+        let (starts, lengths) = which.0.of(offsets_left, count, level);
+        let (starts_right, lengths_right) = which.1.of(offsets_right, count, level);
+        let pairs = Pairs {
+            left: Strings { symbols: left, starts: &starts, lengths: &lengths },
+            right: Strings { symbols: right, starts: &starts_right, lengths: &lengths_right },
+        };
+        // To look for the fewest bits of all pays where each symbol is compared with many.
+        let is_long = self.left.total() + self.right.total() >= 64 * (self.left.len() + self.right.len());
+        if let (Which::From(first), Which::From(first_right), false) = (which.0, which.1, is_long) {
+            // Read here, they are near when they are compared.
+            let left = &left[offsets_left[first]..offsets_left[first + count]];
+            let right = &right[offsets_right[first_right]..offsets_right[first_right + count]];
+            return batches::distances(level, pairs, &Bits::of(level, [left, right]), self.cutoff, scratch, distances);
+        }
+        let bits = self.bits.get_or_init(|| {
+            let bits = Bits::of(level, [left, right]);
+            if is_long { bits.fewest(&[self.left, self.right]) } else { bits }
+        });
+        batches::distances(level, pairs, bits, self.cutoff, scratch, distances);
     }
 }
 
