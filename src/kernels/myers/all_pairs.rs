@@ -79,12 +79,12 @@ pub fn all_pairs(
 /// for their sums to stay near, and enough blocks for all threads. `symbols` says what a pair costs that is compared by
 /// itself.
 fn block(rows: usize, columns: usize, symbols: usize, threads: usize) -> (usize, usize) {
-    const ROWS: usize = 256;
+    const ROWS: usize = 128;
     const COLUMNS: usize = 2048;
     if threads == 1 {
         return (rows.min(ROWS), columns.min(COLUMNS));
     }
-    let wanted = 8 * threads;
+    let wanted = 16 * threads;
     let least = SYMBOLS_A_TASK / symbols;
     let (fewest_rows, fewest_columns) = (least.clamp(1, 32), least.clamp(8, 512));
     let across =

@@ -8,26 +8,22 @@ use crate::simd::{Level, Simd, simd};
 use std::ops::Range;
 
 /// Patterns of up to 8, 16, 32 and 64 symbols, longer ones, and pairs whose lengths say it all.
-const CLASSES: usize = 6;
+const CLASSES: u16 = 6;
 /// The class of longer patterns.
-const LONG: usize = 4;
+const LONG: u16 = 4;
 /// The class of pairs that need not be compared.
-const DECIDED: usize = 5;
+const DECIDED: u16 = 5;
 /// Texts from here on are sorted apart.
-const SHORT: usize = 128;
+const SHORT: u16 = 128;
+/// What a key is made of: the class, this if the pattern is on the right, and the length of the text, as far as it is short.
+const TURNED: u16 = SHORT;
+const OF_CLASS: u16 = 2 * SHORT;
+const KEYS: usize = (CLASSES * OF_CLASS) as usize;
 
 /// The class of a pattern: the place of the narrowest word that holds it, or [`LONG`].
-pub(super) fn class(length: usize) -> usize {
-    const CLASS: [u8; 65] = {
-        let mut classes = [0; 65];
-        let mut length = 9;
-        while length <= 64 {
-            classes[length] = 1 + (length > 16) as u8 + (length > 32) as u8;
-            length += 1;
-        }
-        classes
-    };
-    CLASS.get(length).map_or(LONG, |&class| class.into())
+#[inline]
+pub(super) fn class(length: u32) -> u16 {
+    u16::from(length > 8) + u16::from(length > 16) + u16::from(length > 32) + u16::from(length > 64)
 }
 
 /// Pairs that are looked at together, whether they are so much alike that they need not be put in order.
@@ -74,9 +70,10 @@ pub(super) fn distances<T: Symbol>(
         return;
     }
     let Order { mut order, ends } = in_order(&others, &keys);
-    for class in 0..CLASSES {
-        let (start, end) = (ends[class * SHORT] as usize, ends[(class + 1) * SHORT] as usize);
-        let longer = ends[(class + 1) * SHORT - 1] as usize;
+    for kind in (0..CLASSES * OF_CLASS).step_by(SHORT.into()) {
+        let end = |length: u16| ends[usize::from(kind + length)] as usize;
+        let (start, longer, end) = (end(0), end(SHORT - 1), end(SHORT));
+        let class = kind / OF_CLASS;
         if class < LONG {
             order[longer..end].sort_by_key(|&index| pairs.get(index).text.length);
         }
@@ -92,30 +89,30 @@ pub(super) fn distances<T: Symbol>(
     }
 }
 
-/// For each pair its class and the length of its text, as far as that is short, in one number.
+/// For each pair a number by which pairs that are best compared together are neighbours. Where all patterns are on one side,
+/// that side is not read beyond a word.
 #[simd]
 fn keys_of<S: Simd>(_: S, (left, right): (&[u32], &[u32]), cutoff: Option<u32>, keys: &mut [u16]) {
     let cutoff = cutoff.unwrap_or(u32::MAX);
     for ((key, &left), &right) in keys.iter_mut().zip(left).zip(right) {
         let (pattern, text) = (left.min(right), left.max(right));
-        let class =
-            u32::from(pattern > 8) + u32::from(pattern > 16) + u32::from(pattern > 32) + u32::from(pattern > 64);
         let is_decided = (pattern == 0) | (text - pattern > cutoff);
-        let class = if is_decided { length(DECIDED) } else { class };
-        #[expect(clippy::cast_possible_truncation, reason = "at most 6 times 128")]
-        (*key = (class * length(SHORT) + text.min(length(SHORT - 1))) as u16);
+        let class = if is_decided { DECIDED } else { class(pattern) };
+        let turned = if (left > right) & (class < LONG) { TURNED } else { 0 };
+        #[expect(clippy::cast_possible_truncation, reason = "less than 128")]
+        (*key = class * OF_CLASS + turned + text.min(u32::from(SHORT - 1)) as u16);
     }
 }
 
 /// The class of all pairs of these keys, if it is one and their texts are about as long: nothing is gained by putting them
 /// in order.
-fn class_of_all(keys: &[u16]) -> Option<usize> {
-    let (least, most) = keys.iter().fold((u16::MAX, 0), |(least, most), &key| (least.min(key), most.max(key)));
-    let (least, most) = (usize::from(least), usize::from(most));
-    let class = least / SHORT;
-    // A column too many costs more where fewer pairs share it.
-    let is_short = most % SHORT < SHORT - 1 && class < LONG;
-    (is_short && most / SHORT == class && most - least <= 4 * (LONG - class)).then_some(class)
+fn class_of_all(keys: &[u16]) -> Option<u16> {
+    let (least, most) =
+        keys.iter().map(|key| key & !TURNED).fold((u16::MAX, 0), |(least, most), key| (least.min(key), most.max(key)));
+    let class = least / OF_CLASS;
+    let is_one_word = class < LONG && most < class * OF_CLASS + SHORT - 1;
+    // A column too many costs the more, the fewer pairs share it.
+    (is_one_word && most - least <= 4 * (LONG - class)).then_some(class)
 }
 
 /// The distance from an empty pattern, or else one that is beyond.
@@ -128,11 +125,11 @@ const TRIMMED: usize = 256;
 /// What the first band adds to the difference of the lengths.
 const NARROW: usize = 32;
 
-/// Numbers of pairs, by class and then by the length of the text, as far as it is short.
+/// Numbers of pairs in order of their keys.
 struct Order {
     order: Vec<u32>,
     /// Where the pairs of each key begin, and where the last ones end.
-    ends: [u32; CLASSES * SHORT + 1],
+    ends: [u32; KEYS + 1],
 }
 
 /// Sorts pairs by counting. The two halves are counted apart: pairs of one kind follow each other, and a counter that has
@@ -140,14 +137,14 @@ struct Order {
 fn in_order(pairs: &[u32], keys: &[u16]) -> Order {
     let (first, second) = pairs.split_at(pairs.len() / 2);
     let key = |index: u32| usize::from(keys[index as usize]);
-    let mut counts = [[0_u32; CLASSES * SHORT]; 2];
+    let mut counts = [[0_u32; KEYS]; 2];
     for (place, &of_second) in second.iter().enumerate() {
         if let Some(&of_first) = first.get(place) {
             counts[0][key(of_first)] += 1;
         }
         counts[1][key(of_second)] += 1;
     }
-    let mut ends = [0_u32; CLASSES * SHORT + 1];
+    let mut ends = [0_u32; KEYS + 1];
     let [of_first, of_second] = &mut counts;
     for (key, (of_first, of_second)) in of_first.iter_mut().zip(of_second).enumerate() {
         let start = ends[key];
@@ -228,7 +225,7 @@ impl<'t, T: Symbol> Batches<'t, T> {
             (index, if pair.pattern.length >= TRIMMED { pair.trimmed() } else { pair })
         };
         let (long, short): (Vec<_>, Vec<_>) =
-            pairs.map(trimmed).partition(|(_, pair)| class(pair.pattern.length) == LONG);
+            pairs.map(trimmed).partition(|(_, pair)| class(length(pair.pattern.length)) == LONG);
         let mut found = [0];
         for (index, pair) in short {
             if pair.pattern.length == 0 {

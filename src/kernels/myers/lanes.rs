@@ -25,8 +25,11 @@ pub(super) trait Word: SimdIntElement + bytemuck::Pod + Default {
     /// As many vectors of words hold one word for every byte of a vector of bytes.
     const BYTES: usize = size_of::<Self>();
 
+    /// The bytes of words, from the lowest on.
+    fn bytes<S: Simd>(words: Self::Native<S>) -> S::u8s;
+
     /// Words from their bytes: `planes[b]` holds byte b of each. Every block of 16 bytes of the planes becomes one of each
-    /// of [`BYTES`](Self::BYTES) vectors, in the order of [`places`].
+    /// of [`BYTES`](Self::BYTES) vectors; [`LowestBytes`] goes the other way.
     fn spread<S: Simd>(simd: S, planes: &[S::u8s], words: &mut [Self::Native<S>]);
 
     /// The first `count` bits, at most all.
@@ -76,6 +79,11 @@ macro_rules! word {
                 }
                 numbers
             };
+
+            #[inline(always)]
+            fn bytes<S: Simd>(words: Self::Native<S>) -> S::u8s {
+                words.bitcast()
+            }
 
             #[inline(always)]
             fn spread<S: Simd>($simd: S, $planes: &[S::u8s], $words: &mut [Self::Native<S>]) $spread
@@ -149,18 +157,39 @@ word!(u64, i64, |simd, planes, words| {
     }
 });
 
-/// Where [`Word::spread`] puts the word of each byte: vector after vector, the number of the byte.
-#[inline(always)]
-pub(super) fn places<S: Simd, W: Word>(simd: S) -> Vec<u8> {
-    let zero = S::u8s::splat(simd, 0);
-    #[expect(clippy::cast_possible_truncation, reason = "a vector has at most 64 bytes")]
-    let bytes = S::u8s::from_fn(simd, |lane| lane as u8);
-    let mut planes = [zero; 8];
-    planes[0] = bytes;
-    let mut words = [W::Native::<S>::splat(simd, W::default()); 8];
-    W::spread(simd, &planes[..W::BYTES], &mut words[..W::BYTES]);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number of a byte")]
-    words[..W::BYTES].iter().flat_map(|word| word.as_slice().iter().map(|place| place.signed() as u8)).collect()
+/// What brings the lowest bytes of words back into the order that [`Word::spread`] found them in.
+pub(super) struct LowestBytes<S: Simd> {
+    /// For each vector of words: which of its bytes comes where, if any.
+    which: [S::u8s; 8],
+}
+
+impl<S: Simd> LowestBytes<S> {
+    #[inline(always)]
+    pub(super) fn new<W: Word>(simd: S) -> Self {
+        let mut which = [S::u8s::splat(simd, u8::MAX); 8];
+        for (vector, which) in which[..W::BYTES].iter_mut().enumerate() {
+            let mut bytes = [u8::MAX; 64];
+            for (place, byte) in (0..).zip(&mut bytes) {
+                let (block, within, words) = (place / 16 * 16, place % 16, 16 / W::BYTES);
+                if within / words == vector {
+                    #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
+                    (*byte = (block + within % words * W::BYTES) as u8);
+                }
+            }
+            *which = S::u8s::from_slice(simd, &bytes[..S::u8s::LEN]);
+        }
+        Self { which }
+    }
+
+    /// As many vectors of words as a word has bytes.
+    #[inline(always)]
+    pub(super) fn of<W: Word>(&self, simd: S, words: &[W::Native<S>]) -> S::u8s {
+        let mut bytes = S::u8s::splat(simd, 0);
+        for (words, which) in words.iter().zip(&self.which) {
+            bytes |= W::bytes(*words).swizzle_dyn_precise(*which);
+        }
+        bytes
+    }
 }
 
 /// The vertical differences of a column: bits of what increased and of what decreased, from one row to the next.

@@ -3,7 +3,7 @@
 //! A symbol is a byte; the bytes of the word that says where the pattern has it come from as many tables as a word has
 //! bytes, for all lanes at once, and are interleaved into words.
 
-use super::lanes::{Column, Word, places};
+use super::lanes::{Column, LowestBytes, Word};
 use super::tile::{BLOCK, Called, Codes, Lookup, Tile};
 use crate::data::{Symbols, Text, Texts};
 use crate::simd::{Level, Simd, SimdBase, SimdIntElement, simd};
@@ -147,7 +147,7 @@ fn of_words<S: Simd, W: Word, const VECTORS: usize, const TILES: usize, const FE
     found: &mut [u32],
 ) {
     let lanes = S::u8s::LEN;
-    let places = places::<S, W>(simd);
+    let lowest_bytes = LowestBytes::new::<W>(simd);
     let mask = W::Native::<S>::splat(simd, W::ones(pattern.length));
     scratch.resize(TILES * AT_ONCE * lanes, 0);
     let called = Called::new(simd, &pattern.codes);
@@ -181,17 +181,15 @@ fn of_words<S: Simd, W: Word, const VECTORS: usize, const TILES: usize, const FE
             }
         }
         for (at, (tile, columns)) in tiles.iter().zip(columns.chunks_exact(W::BYTES)).enumerate() {
-            let mut sums = [0_i8; 64];
-            for (column, places) in columns.iter().zip(places.chunks_exact(lanes / W::BYTES)) {
-                for (sum, &place) in column.sum(mask).as_slice().iter().zip(places) {
-                    #[expect(clippy::cast_possible_truncation, reason = "at most 64 rows")]
-                    (sums[usize::from(place)] = sum.signed() as i8);
-                }
+            let mut sums = [W::Native::<S>::splat(simd, W::default()); 8];
+            for (sum, column) in sums.iter_mut().zip(columns) {
+                *sum = column.sum(mask);
             }
+            let sums = lowest_bytes.of::<W>(simd, &sums[..W::BYTES]);
             let start = (first + at * lanes).min(run.places.end);
             let found = &mut found[start - run.places.start..];
-            for ((found, length), sum) in found.iter_mut().zip(&tile.lengths[..lanes]).zip(sums) {
-                *found = super::length(*length).wrapping_add_signed(sum.into());
+            for ((found, &length), sum) in found.iter_mut().zip(&tile.lengths[..lanes]).zip(sums.as_slice()) {
+                *found = super::length(length).wrapping_add_signed(sum.cast_signed().into());
             }
         }
     }

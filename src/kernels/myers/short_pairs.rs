@@ -119,14 +119,29 @@ fn different<S: Simd, W: Word, const BITS: usize>(
     bit: W::Native<S>,
 ) -> W::Native<S> {
     let zero = W::Native::<S>::splat(simd, W::default());
-    // One kind of instruction after the other: masks from one port of the processor only, and what follows would be bound
-    // to wait there too.
+    if BITS == MOST_BITS {
+        let mut different = zero;
+        for (pattern, text) in patterns[..used].iter().zip(texts) {
+            let set = (*text & bit).simd_ne(zero);
+            different |= W::choose(set, !*pattern, *pattern);
+        }
+        return different;
+    }
+    // One kind of instruction after the other: only one port of the processor makes masks, and what comes between would be
+    // bound to wait there too.
+    let mut sets = [zero.simd_ne(zero); BITS];
+    for plane in 0..BITS {
+        sets[plane] = (texts[plane] & bit).simd_ne(zero);
+    }
     let mut planes = *patterns;
-    let sets: [_; BITS] = std::array::from_fn(|plane| (texts[plane] & bit).simd_ne(zero));
-    for plane in 0..used {
+    for plane in 0..BITS {
         planes[plane] = W::choose(sets[plane], !patterns[plane], patterns[plane]);
     }
-    planes[1..used].iter().fold(planes[0], |different, &plane| different | plane)
+    let mut different = planes[0];
+    for &plane in &planes[1..] {
+        different |= plane;
+    }
+    different
 }
 
 #[inline(always)]
@@ -141,7 +156,7 @@ fn planes<S: Simd, W: Word, T: Symbol, const BITS: usize>(
     let lanes = W::Native::<S>::LEN;
     let mut words = [[W::default(); 64]; BITS];
     let words = &mut words.as_flattened_mut()[..bits.len() * lanes];
-    // Opaque, so that the words go to memory: put together from masks in registers they take three times as long.
+    // Opaque, so that masks are stored as they come: joined in registers, they wait for the one port that makes them.
     let words = black_box(words);
     T::planes(simd, strings.starts[..count].iter().map(|&start| (strings.symbols, start + from)), bits, words);
     for (plane, words) in planes.iter_mut().zip(words.chunks_exact(lanes)) {

@@ -3,7 +3,7 @@
 //! | compared | way |
 //! |---|---|
 //! | one pattern of up to 64 symbols, many texts | [`one_pattern`]: texts in lanes, the pattern's places looked up |
-//! | each of many with each of many, up to 64 symbols in a column | [`many_patterns`](super::many_patterns): patterns in lanes, the text's symbols shared |
+//! | each of many with each of many ([`all_pairs`](super::all_pairs)), up to 64 symbols in a column | [`many_patterns`](super::many_patterns): patterns in lanes, the text's symbols shared |
 //! | pairs, one string of up to 64 symbols | [`short_pairs`](super::short_pairs): a pair in each lane, compared bit by bit |
 //! | longer ones | [`long_pairs`]: the same in several words, near the diagonal only |
 //!
@@ -22,6 +22,7 @@ use crate::kernels::Platform;
 use crate::kernels::parallel::share;
 use crate::simd::{Level, Simd, simd};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Symbols of a task, about: some 50 microseconds of work at least.
@@ -47,56 +48,60 @@ pub fn one_to_many(
         let pattern: Texts = [pattern.iter().collect::<Vec<_>>()].iter().collect();
         return compare(&pattern, texts, |first| (Which::Always(0), Which::From(first)), cutoff, distances, platform);
     };
-    let order = tile::by_length(texts);
-    compare_one(&prepared, texts, order.as_deref(), None, cutoff, distances, platform)
-}
-
-/// One pattern against texts by length.
-fn compare_one(
-    pattern: &Pattern,
-    texts: &Texts,
-    order: Option<&[u32]>,
-    laid_out: Option<&LaidOut>,
-    cutoff: Option<u32>,
-    distances: &mut [u32],
-    platform: &Platform,
-) -> Result<(), Error> {
-    /// Tiles that are read together begin at multiples of this.
-    const TOGETHER: usize = 256;
-    let mut places = 0..texts.len();
-    if let Some(cutoff) = cutoff {
-        // Others differ too much in length.
-        let (length, cutoff) = (pattern.length(), cutoff as usize);
-        let of = |place: usize| texts.length(order.map_or(place, |order| order[place] as usize));
-        let first = |is_below: &dyn Fn(usize) -> bool| partition_point(texts.len(), |place| is_below(of(place)));
-        places.start = first(&|other| other.saturating_add(cutoff) < length) / TOGETHER * TOGETHER;
-        places.end = first(&|other| other <= length.saturating_add(cutoff)).max(places.start);
-    }
-    let mut sorted = order.map(|_| vec![BEYOND; texts.len()]);
-    let found = sorted.as_deref_mut().unwrap_or(&mut *distances);
-    found[..places.start].fill(BEYOND);
-    found[places.end..].fill(BEYOND);
-    let a_task = per_task(texts.total(), texts.len()).next_multiple_of(TOGETHER);
-    let parts: Vec<_> = found[places.clone()].chunks_mut(a_task).map(Mutex::new).collect();
+    let a_task = per_task(texts.total(), texts.len());
+    let parts: Vec<_> = distances.chunks_mut(a_task).map(Mutex::new).collect();
     let threads = worth(platform.threads, texts.total(), texts.len());
-    share(threads, parts.len(), Vec::new, |scratch, task| {
-        let mut found = parts[task].lock().unwrap_or_else(PoisonError::into_inner);
-        let first = places.start + task * a_task;
-        let run = Run { texts, order, places: first..first + found.len(), laid_out };
-        one_pattern::distances(platform.level, pattern, &run, scratch, &mut found);
-        cut_all(&mut found, cutoff);
-        Ok::<_, Error>(())
+    share(threads, parts.len(), Default::default, |(scratch, sorted): &mut (Vec<u8>, Vec<u32>), task| {
+        let mut distances = parts[task].lock().unwrap_or_else(PoisonError::into_inner);
+        let first = task * a_task;
+        let run = first..first + distances.len();
+        let order = tile::by_length(platform.level, texts, run.clone());
+        let Some(order) = order else {
+            let run = Run { texts, order: None, places: run, laid_out: None };
+            compare_run(platform.level, &prepared, run, cutoff, scratch, &mut distances);
+            return Ok::<_, Error>(());
+        };
+        sorted.resize(order.len(), 0);
+        let run = Run { texts, order: Some(&order), places: 0..order.len(), laid_out: None };
+        compare_run(platform.level, &prepared, run, cutoff, scratch, sorted);
+        order.iter().zip(&*sorted).for_each(|(&index, &distance)| distances[index as usize - first] = distance);
+        Ok(())
     })?;
-    drop(parts);
-    if let (Some(sorted), Some(order)) = (sorted, order) {
-        order.iter().zip(sorted).for_each(|(&index, distance)| distances[index as usize] = distance);
-    }
     Ok(())
 }
 
-/// How many of the numbers below `count` come before the first that is not so, as they all do.
-fn partition_point(count: usize, is_before: impl Fn(usize) -> bool) -> usize {
-    let mut range = 0..count;
+/// One pattern against some texts by length.
+fn compare_run(
+    level: Level,
+    pattern: &Pattern,
+    mut run: Run<'_>,
+    cutoff: Option<u32>,
+    scratch: &mut Vec<u8>,
+    distances: &mut [u32],
+) {
+    let first = run.places.start;
+    run.places = within_reach(&run, pattern, cutoff);
+    let (start, end) = (run.places.start - first, run.places.end - first);
+    distances[..start].fill(BEYOND);
+    distances[end..].fill(BEYOND);
+    let distances = &mut distances[start..end];
+    if !distances.is_empty() {
+        one_pattern::distances(level, pattern, &run, scratch, distances);
+        cut_all(distances, cutoff);
+    }
+}
+
+/// Of places by length, those of texts that differ so little in length that they may be within the cutoff.
+fn within_reach(run: &Run<'_>, pattern: &Pattern, cutoff: Option<u32>) -> Range<usize> {
+    let Some(cutoff) = cutoff else { return run.places.clone() };
+    let (length, cutoff) = (pattern.length(), cutoff as usize);
+    let of = |place: usize| run.texts.length(run.order.map_or(place, |order| order[place] as usize));
+    let start = partition_point(run.places.clone(), |place| of(place).saturating_add(cutoff) < length);
+    start..partition_point(start..run.places.end, |place| of(place) <= length.saturating_add(cutoff))
+}
+
+/// The first of some numbers that is not so, as all before it are and none after.
+fn partition_point(mut range: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
     while !range.is_empty() {
         let middle = range.start + range.len() / 2;
         if is_before(middle) { range.start = middle + 1 } else { range.end = middle }
@@ -115,7 +120,7 @@ pub struct PreparedTexts {
 impl PreparedTexts {
     /// Takes what it needs from the texts. Cost: reads and writes each symbol once.
     pub fn new(texts: &Texts, platform: &Platform) -> Self {
-        let order = tile::by_length(texts);
+        let order = tile::by_length(platform.level, texts, 0..texts.len());
         let laid_out = LaidOut::new(platform.level, texts, order.as_deref());
         Self { texts: texts.clone(), order, laid_out }
     }
@@ -140,7 +145,44 @@ impl PreparedTexts {
         let Some(prepared) = prepared else {
             return one_to_many(pattern, &self.texts, cutoff, distances, platform);
         };
-        compare_one(&prepared, &self.texts, self.order.as_deref(), laid_out, cutoff, distances, platform)
+        self.compare(&prepared, laid_out, cutoff, distances, platform)
+    }
+
+    fn compare(
+        &self,
+        pattern: &Pattern,
+        laid_out: Option<&LaidOut>,
+        cutoff: Option<u32>,
+        distances: &mut [u32],
+        platform: &Platform,
+    ) -> Result<(), Error> {
+        /// Tiles that are read together begin at multiples of this.
+        const TOGETHER: usize = 256;
+        let Self { texts, order, .. } = self;
+        let order = order.as_deref();
+        let all = Run { texts, order, places: 0..texts.len(), laid_out };
+        let within = within_reach(&all, pattern, cutoff);
+        let places = within.start / TOGETHER * TOGETHER..within.end;
+        let mut sorted = order.map(|_| vec![BEYOND; texts.len()]);
+        let found = sorted.as_deref_mut().unwrap_or(&mut *distances);
+        found[..places.start].fill(BEYOND);
+        found[places.end..].fill(BEYOND);
+        let a_task = per_task(texts.total(), texts.len()).next_multiple_of(TOGETHER);
+        let parts: Vec<_> = found[places.clone()].chunks_mut(a_task).map(Mutex::new).collect();
+        let threads = worth(platform.threads, texts.total(), texts.len());
+        share(threads, parts.len(), Vec::new, |scratch, task| {
+            let mut found = parts[task].lock().unwrap_or_else(PoisonError::into_inner);
+            let first = places.start + task * a_task;
+            let run = Run { texts, order, places: first..first + found.len(), laid_out };
+            one_pattern::distances(platform.level, pattern, &run, scratch, &mut found);
+            cut_all(&mut found, cutoff);
+            Ok::<_, Error>(())
+        })?;
+        drop(parts);
+        if let (Some(sorted), Some(order)) = (sorted, order) {
+            order.iter().zip(sorted).for_each(|(&index, distance)| distances[index as usize] = distance);
+        }
+        Ok(())
     }
 }
 

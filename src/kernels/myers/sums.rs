@@ -1,7 +1,8 @@
 //! Where the distances of a block come together: a byte for each pair, first by class, then in the order of the columns.
 //!
-//! Patterns are compared by class, and the members of a class may stand anywhere among the columns. Distances that go to
-//! their places one by one cost as much as computing them; here, vectors of bytes are put in order.
+//! Patterns are compared by class, and the members of a class may stand anywhere among the columns. Were each distance put in
+//! its place by itself, a line of the result would be visited again for each group of patterns; here, whole vectors of bytes
+//! are put in order, and each line is written once.
 
 use super::{batches, cut};
 use crate::simd::{Level, Simd, SimdBase, simd};
@@ -16,7 +17,11 @@ impl Classes {
     pub(super) fn of(lengths: impl Iterator<Item = usize>) -> Self {
         let mut classes = Self { words: Default::default(), long: Vec::new() };
         for (index, length) in (0..).zip(lengths) {
-            classes.words.get_mut(batches::class(length)).unwrap_or(&mut classes.long).push(index);
+            classes
+                .words
+                .get_mut(usize::from(batches::class(super::length(length))))
+                .unwrap_or(&mut classes.long)
+                .push(index);
         }
         // A few that would fit into narrower words join the next.
         for class in 0..3 {

@@ -257,6 +257,80 @@ fn rows_that_begin_alike() {
 }
 
 #[test]
+fn pairs_that_are_much_alike_stay_in_place() {
+    // As many as need no order for each width of a word, now and then one that breaks the row: shorter, longer, empty.
+    for (alphabet, typical) in ALPHABETS.zip([6, 13, 29, 31, 61]).chain([(1, 61), (3, 6), (4, 13)]) {
+        let mut rng = noise(71 + alphabet as u64);
+        let pair = |i: usize, rng: &mut _| {
+            let length = match i {
+                700..900 if i % 40 == 0 => [0, 3, 20, 40, 70, 300][i / 40 % 6],
+                _ => typical + i % 2,
+            };
+            let left = string(rng, alphabet, length);
+            let right = edited(rng, alphabet, &left, 1 + i % 2);
+            (left, right)
+        };
+        let (left, right): (Vec<_>, Vec<_>) = (0..1_100).map(|i| pair(i, &mut rng)).unzip();
+        let (left, right): (Texts, Texts) = (left.iter().collect(), right.iter().collect());
+        for cutoff in [None, Some(1)] {
+            let expected: Vec<u32> = left.iter().zip(right.iter()).map(|(a, b)| expected(a, b, cutoff)).collect();
+            for platform in platforms() {
+                let mut found = vec![7; 1_100];
+                pairs(&left, &right, cutoff, &mut found, &platform).unwrap();
+                assert_eq!(found, expected, "{}, alphabet {alphabet}, {typical}, {cutoff:?}", platform.level);
+            }
+        }
+    }
+}
+
+#[test]
+fn texts_of_mixed_lengths_in_several_tasks() {
+    let mut rng = noise(81);
+    for wide in [0, 1_000] {
+        let text = |i: usize, rng: &mut _| -> Vec<u32> {
+            string(rng, 0, i * 7 % 41).into_iter().map(|symbol| symbol + wide).collect()
+        };
+        let texts: Texts = (0..9_000).map(|i| text(i, &mut rng)).collect();
+        for (length, cutoff) in [(24, None), (24, Some(3)), (2, Some(0)), (40, Some(2)), (60, Some(5))] {
+            let pattern = one(&text(length * 6 % 41, &mut rng));
+            let exact: Vec<u32> = texts.iter().map(|text| expected(pattern.get(0), text, cutoff)).collect();
+            for platform in platforms() {
+                let mut found = vec![7; 9_000];
+                one_to_many(pattern.get(0), &texts, cutoff, &mut found, &platform).unwrap();
+                assert_eq!(found, exact, "{}, {length}, {cutoff:?}", platform.level);
+                let prepared = PreparedTexts::new(&texts, &platform);
+                let mut found = vec![7; 9_000];
+                prepared.distances(pattern.get(0), cutoff, &mut found, &platform).unwrap();
+                assert_eq!(found, exact, "prepared, {}, {length}, {cutoff:?}", platform.level);
+            }
+        }
+    }
+}
+
+#[test]
+fn more_columns_than_are_prepared_together() {
+    // Symbols that only rows have, and that would be letters of the columns if their upper bits were lost.
+    let mut rng = noise(91);
+    for (of_rows, of_columns) in [(0, 0), (0, 256), (256, 0), (0x1_0000, 0x1_0000)] {
+        let text = |length: usize, wide: u32, rng: &mut _| -> Vec<u32> {
+            let beyond = |(place, symbol)| if place % 2 == 1 { symbol + wide } else { symbol };
+            string(rng, 0, length).into_iter().enumerate().map(beyond).collect()
+        };
+        let columns: Texts =
+            (0..4_200).map(|i| text([5, 11, 3, 20, 40, 8, 70][i * i % 7], of_columns, &mut rng)).collect();
+        let rows: Texts = (0..70).map(|i| text(i % 23, of_rows, &mut rng)).collect();
+        let exact: Vec<u32> =
+            rows.iter().flat_map(|row| columns.iter().map(move |column| reference::distance(row, column))).collect();
+        for (level, threads) in [(Level::detect(), 1), (Level::detect(), 3), (Level::available()[0], 2)] {
+            let mut found = vec![7; exact.len()];
+            let platform = Platform::cpu(level, threads);
+            all_pairs(&rows, 0..70, &columns, 0..4_200, None, &mut found, &platform).unwrap();
+            assert!(found == exact, "{level}, {threads} threads, symbols from {of_rows} and {of_columns} on");
+        }
+    }
+}
+
+#[test]
 fn long_pairs_of_all_kinds_side_by_side() {
     let mut rng = noise(61);
     let base = string(&mut rng, 1, 3_000);

@@ -11,7 +11,7 @@
 use crate::data::{Symbols, Texts};
 use crate::simd::blocks::zip_within_blocks;
 use crate::simd::ops::prefetch;
-use crate::simd::{Select, Simd, SimdBase};
+use crate::simd::{Level, Select, Simd, SimdBase, simd};
 use std::ops::Range;
 
 /// Positions that are laid out at a time: bytes of a block, and a step of the transposition.
@@ -131,28 +131,38 @@ impl<'a, S: Simd> Called<'a, S> {
     }
 }
 
-/// The order of texts by length, or none where all are as long as each other: then they are in order.
-pub(super) fn by_length(texts: &Texts) -> Option<Vec<u32>> {
-    let first = if texts.is_empty() { 0 } else { texts.length(0) };
-    if (1..texts.len()).all(|index| texts.length(index) == first) {
+/// The order of some texts by length, or none where all are as long as each other: then they are in order.
+pub(super) fn by_length(level: Level, texts: &Texts, range: Range<usize>) -> Option<Vec<u32>> {
+    if crate::dispatch!(level, simd => are_evenly_apart(simd, &texts.offsets()[range.start..=range.end])) {
         return None;
     }
-    let longest = (0..texts.len()).map(|index| texts.length(index)).max().unwrap_or(0);
-    if longest > 4 * texts.len() + 4096 {
-        let mut order: Vec<u32> = (0..).take(texts.len()).collect();
+    let numbers = super::length(range.start)..super::length(range.end);
+    let longest = range.clone().map(|index| texts.length(index)).max().unwrap_or(0);
+    if longest > 4 * range.len() + 4096 {
+        let mut order: Vec<u32> = numbers.collect();
         order.sort_by_key(|&index| texts.length(index as usize));
         return Some(order);
     }
     let mut starts = vec![0_u32; longest + 2];
-    (0..texts.len()).for_each(|index| starts[texts.length(index) + 1] += 1);
+    range.clone().for_each(|index| starts[texts.length(index) + 1] += 1);
     (1..starts.len()).for_each(|length| starts[length] += starts[length - 1]);
-    let mut order = vec![0; texts.len()];
-    for (index, number) in (0..texts.len()).zip(0..) {
+    let mut order = vec![0; range.len()];
+    for (index, number) in range.zip(numbers) {
         let place = &mut starts[texts.length(index)];
         order[*place as usize] = number;
         *place += 1;
     }
     Some(order)
+}
+
+#[simd]
+fn are_evenly_apart<S: Simd>(_: S, offsets: &[usize]) -> bool {
+    let [first, second, ..] = *offsets else { return true };
+    let mut unlike = 0;
+    for ends in offsets.windows(2) {
+        unlike |= (ends[1] - ends[0]) ^ (second - first);
+    }
+    unlike == 0
 }
 
 /// The texts of a tile: where they begin among all symbols, and their lengths.
@@ -213,7 +223,7 @@ impl Tile {
                 for (lane, (&start, &length)) in self.starts[..lanes].iter().zip(&self.lengths).enumerate() {
                     let text = &symbols[start..start + length];
                     let text = text.get(from..).unwrap_or_default();
-                    for (place, &symbol) in rows[lane..].iter_mut().step_by(lanes).zip(text) {
+                    for (place, &symbol) in rows.iter_mut().skip(lane).step_by(lanes).zip(text) {
                         *place = codes.codes.get(symbol);
                     }
                 }
@@ -272,7 +282,6 @@ fn transpose<S: Simd>(simd: S, staged: &[u8], lookup: &Lookup<S>, rows: &mut [u8
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{Level, simd};
 
     #[simd]
     fn laid_out<S: Simd>(simd: S, texts: &Texts, from: usize, positions: usize, codes: &Codes) -> Vec<Vec<u8>> {
@@ -322,7 +331,10 @@ mod tests {
 
     #[test]
     fn texts_are_ordered_by_length_and_stay_in_order_otherwise() {
-        let of = |lengths: &[usize]| by_length(&lengths.iter().map(|&length| vec![7; length]).collect());
+        let of = |lengths: &[usize]| {
+            let texts: Texts = lengths.iter().map(|&length| vec![7; length]).collect();
+            by_length(Level::detect(), &texts, 0..texts.len())
+        };
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[3, 3, 3]), None);
         assert_eq!(of(&[3, 1, 3, 0, 1]), Some(vec![3, 1, 4, 0, 2]));
