@@ -263,7 +263,7 @@ fn pairs_that_are_much_alike_stay_in_place() {
         let mut rng = noise(71 + alphabet as u64);
         let pair = |i: usize, rng: &mut _| {
             let length = match i {
-                700..900 if i % 40 == 0 => [0, 3, 20, 40, 70, 300][i / 40 % 6],
+                700..900 if i.is_multiple_of(40) => [0, 3, 20, 40, 70, 300][i / 40 % 6],
                 _ => typical + i % 2,
             };
             let left = string(rng, alphabet, length);
