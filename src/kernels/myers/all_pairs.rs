@@ -1,9 +1,10 @@
 //! All of some rows with all of some columns, in blocks.
 
-use super::many_patterns::{self, Alphabet, Ordered, Patterns};
+use super::many_patterns::{self, Alphabet, ListOfPatterns, Ordered, Patterns, Table};
 use super::simd::{MOST_A_TASK, SYMBOLS_A_TASK, Sides, Which, check_length, worth};
 use super::sums::{Classes, Layout, Sums};
 use super::{BEYOND, Texts, filter, length, long_pairs};
+use crate::data::Symbols;
 use crate::error::Error;
 use crate::kernels::Platform;
 use crate::kernels::parallel::share;
@@ -49,10 +50,14 @@ pub fn all_pairs(
     let words = (of_columns / columns.len()).div_ceil(64).max(1);
     let work = (of_rows.saturating_mul(columns.len()) + of_columns.saturating_mul(rows.len())) / 16;
     let threads = worth(platform.threads, work.saturating_mul(words), rows.len() * columns.len() / 16);
-    let (height, width) = block(rows.len(), columns.len(), (of_rows / rows.len() * words).max(1), threads);
+    // Tables of symbols that are many are large: to have them all in memory pays for many rows only.
+    let are_bytes = matches!(column_texts.symbols(), Symbols::Narrow(_));
+    let is_shared = rows.len() >= if are_bytes { 256 } else { 768 };
+    let symbols = (of_rows / rows.len() * words).max(1);
+    let (height, width) = block(rows.len(), columns.len(), symbols, is_shared, threads);
     let order = many_patterns::in_order(row_texts, rows.clone());
     let down = order.len().div_ceil(height);
-    let bands: Vec<_> = tiles(columns.clone(), width).map(Band::new).collect();
+    let bands: Vec<_> = tiles(columns.clone(), width).map(|columns| Band::new(columns, is_shared)).collect();
     let mut parts: Vec<Vec<&mut [u32]>> = (0..bands.len() * down).map(|_| Vec::with_capacity(height)).collect();
     let mut by_row: Vec<_> =
         distances.chunks_exact_mut(columns.len()).map(|distances| distances.chunks_mut(width)).collect();
@@ -75,22 +80,21 @@ pub fn all_pairs(
     Ok(())
 }
 
-/// Rows and columns of a block: as many columns as can be, for the last vector of each class is not full, few enough rows
-/// for their sums to stay near, and enough blocks for all threads. `symbols` says what a pair costs that is compared by
-/// itself.
-fn block(rows: usize, columns: usize, symbols: usize, threads: usize) -> (usize, usize) {
-    const ROWS: usize = 128;
+/// Rows and columns of a block: as many columns as can be, for the last vector of each class is not full; and enough blocks
+/// for all threads. Where tables are shared rows may be few, so that their sums stay near; else a block makes its own, and
+/// many rows pay for them. `symbols` says what a pair costs that is compared by itself.
+fn block(rows: usize, columns: usize, symbols: usize, is_shared: bool, threads: usize) -> (usize, usize) {
     const COLUMNS: usize = 2048;
+    let (most_rows, fewest_rows) = if is_shared { (128, 32) } else { (256, 256) };
+    let (down, across) = (rows.div_ceil(most_rows), columns.div_ceil(COLUMNS));
     if threads == 1 {
-        return (rows.min(ROWS), columns.min(COLUMNS));
+        return (rows.div_ceil(down), columns.div_ceil(across));
     }
-    let wanted = 16 * threads;
+    let wanted = 8 * threads;
     let least = SYMBOLS_A_TASK / symbols;
-    let (fewest_rows, fewest_columns) = (least.clamp(1, 32), least.clamp(8, 512));
-    let across =
-        columns.div_ceil(COLUMNS).max((wanted / rows.div_ceil(fewest_rows)).min(columns.div_ceil(fewest_columns)));
-    let down = rows.div_ceil(ROWS).max((wanted / across.max(1)).min(rows.div_ceil(fewest_rows)));
-    let (across, down) = (across.max(1), down.max(1));
+    let (fewest_rows, fewest_columns) = (least.clamp(1, fewest_rows), least.clamp(8, COLUMNS / 2));
+    let across = across.max((wanted / down).min(columns.div_ceil(fewest_columns)));
+    let down = down.max((wanted / across).min(rows.div_ceil(fewest_rows)));
     (rows.div_ceil(down), columns.div_ceil(across))
 }
 
@@ -106,25 +110,29 @@ const FEW_EDITS: u32 = 8;
 struct Scratch {
     long: long_pairs::Scratch,
     sums: Vec<u8>,
+    tables: (Table<u8>, Table<u16>, Table<u32>, Table<u64>),
     columns: Option<Arc<Columns>>,
 }
 
 /// Columns that are compared with all rows, and what is made of them for that: there as long as some thread is at them.
 struct Band {
     columns: Range<usize>,
+    is_shared: bool,
     prepared: Mutex<Weak<Columns>>,
 }
 
 impl Band {
-    fn new(columns: Range<usize>) -> Self {
-        Self { columns, prepared: Mutex::default() }
+    fn new(columns: Range<usize>, is_shared: bool) -> Self {
+        Self { columns, is_shared, prepared: Mutex::default() }
     }
 
     fn prepared(&self) -> Arc<Columns> {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         prepared.upgrade().unwrap_or_else(|| {
-            let range = self.columns.clone();
-            let columns = Arc::new(Columns { range, signatures: OnceLock::new(), by_class: OnceLock::new() });
+            let Self { columns, is_shared, .. } = self;
+            let (range, is_shared) = (columns.clone(), *is_shared);
+            let columns =
+                Arc::new(Columns { range, is_shared, signatures: OnceLock::new(), by_class: OnceLock::new() });
             *prepared = Arc::downgrade(&columns);
             columns
         })
@@ -134,6 +142,8 @@ impl Band {
 /// What is made of some columns, once it is needed.
 struct Columns {
     range: Range<usize>,
+    /// Whether tables are.
+    is_shared: bool,
     signatures: OnceLock<Vec<u64>>,
     by_class: OnceLock<ByClass>,
 }
@@ -147,12 +157,16 @@ struct ByClass {
 }
 
 impl ByClass {
-    fn new(level: Level, texts: &Texts, columns: Range<usize>) -> Self {
+    fn new(level: Level, texts: &Texts, columns: Range<usize>, is_shared: bool) -> Self {
         let classes = Classes::of(columns.clone().map(|column| texts.length(column)));
         let layout = Layout::new(level, &classes, columns.len());
         let Classes { words: [a, b, c, d], long } = classes;
-        let words =
-            (Patterns::new(level, a), Patterns::new(level, b), Patterns::new(level, c), Patterns::new(level, d));
+        let words = (
+            Patterns::new(level, a, is_shared),
+            Patterns::new(level, b, is_shared),
+            Patterns::new(level, c, is_shared),
+            Patterns::new(level, d, is_shared),
+        );
         Self { alphabet: Alphabet::of(texts, columns), layout, words, long }
     }
 }
@@ -176,15 +190,16 @@ impl Block<'_, '_> {
         let Sides { left, right, cutoff, .. } = *self.sides;
         let columns = &self.columns.range;
         let ByClass { alphabet, layout, words, long } =
-            self.columns.by_class.get_or_init(|| ByClass::new(level, right, columns.clone()));
+            self.columns.by_class.get_or_init(|| ByClass::new(level, right, columns.clone(), self.columns.is_shared));
         if long.len() < columns.len() {
             let texts = Ordered::new(alphabet, left, self.rows.iter().map(|&row| row as usize));
             let mut sums = Sums::new(level, layout, self.rows.len(), &mut scratch.sums);
-            let patterns = (right, columns.start);
-            words.0.differences(level, patterns, alphabet, &texts, self.turn, &mut sums.of_class(0));
-            words.1.differences(level, patterns, alphabet, &texts, self.turn, &mut sums.of_class(1));
-            words.2.differences(level, patterns, alphabet, &texts, self.turn, &mut sums.of_class(2));
-            words.3.differences(level, patterns, alphabet, &texts, self.turn, &mut sums.of_class(3));
+            let patterns = ListOfPatterns { texts: right, first: columns.start, alphabet };
+            let tables = &mut scratch.tables;
+            words.0.differences(level, &patterns, &texts, self.turn, &mut tables.0, &mut sums.of_class(0));
+            words.1.differences(level, &patterns, &texts, self.turn, &mut tables.1, &mut sums.of_class(1));
+            words.2.differences(level, &patterns, &texts, self.turn, &mut tables.2, &mut sums.of_class(2));
+            words.3.differences(level, &patterns, &texts, self.turn, &mut tables.3, &mut sums.of_class(3));
             for (text, distances) in distances.iter_mut().enumerate() {
                 let length = length(left.length(self.rows[text] as usize));
                 crate::dispatch!(level, simd => sums.distances(simd, text, length, cutoff, distances));

@@ -1,5 +1,5 @@
 //! A table says for every symbol of the patterns in which places each of them has it; one load finds that for all lanes.
-//! It is made when it is first needed, once for all texts. Texts come in order, so that what one begins with like the text
+//! It is made when it is first needed, for all texts if they are many. Texts come in order, so that what one begins with like the text
 //! before has been computed already.
 
 use super::lanes::{Column, Word};
@@ -131,11 +131,21 @@ const VECTORS: usize = 3;
 pub(super) struct Patterns<W> {
     members: Vec<u32>,
     lanes: usize,
+    groups: usize,
+    /// One for each group, or none if each call makes its own.
     tables: Vec<OnceLock<Table<W>>>,
 }
 
+/// A list that patterns come from: those from `first` on, by number.
+pub(super) struct ListOfPatterns<'a> {
+    pub(super) texts: &'a Texts,
+    pub(super) first: usize,
+    pub(super) alphabet: &'a Alphabet,
+}
+
 /// The table of a group.
-struct Table<W> {
+#[derive(Default)]
+pub(super) struct Table<W> {
     /// For each number: where its row begins; the first row is of symbols that no pattern of the group has.
     rows: Vec<u32>,
     /// Rows of the words of all lanes.
@@ -145,45 +155,51 @@ struct Table<W> {
 }
 
 impl<W: Word> Patterns<W> {
-    /// Patterns by number.
-    pub(super) fn new(level: Level, members: Vec<u32>) -> Self {
+    /// Patterns by number. Tables that are shared are made once, and are all there until the end; others are made for each
+    /// call, one after the other in the same place.
+    pub(super) fn new(level: Level, members: Vec<u32>, is_shared: bool) -> Self {
         let lanes = level.bytes() / W::BYTES;
         let groups = members.len().div_ceil(lanes).div_ceil(VECTORS);
-        Self { members, lanes, tables: (0..groups).map(|_| OnceLock::new()).collect() }
+        let tables = (0..if is_shared { groups } else { 0 }).map(|_| OnceLock::new()).collect();
+        Self { members, lanes, groups, tables }
     }
 
     /// The vectors of a group: as even as can be, for one vector by itself waits for itself.
     fn vectors(&self, group: usize) -> Range<usize> {
-        let (vectors, groups) = (self.members.len().div_ceil(self.lanes), self.tables.len());
-        group * vectors / groups..(group + 1) * vectors / groups
+        let vectors = self.members.len().div_ceil(self.lanes);
+        group * vectors / self.groups..(group + 1) * vectors / self.groups
     }
 
-    fn table(&self, group: usize, texts: &Texts, first: usize, alphabet: &Alphabet) -> &Table<W> {
-        self.tables[group].get_or_init(|| {
-            let vectors = self.vectors(group);
-            let members = &self.members[vectors.start * self.lanes..self.members.len().min(vectors.end * self.lanes)];
-            Table::new(
-                vectors.len() * self.lanes,
-                alphabet,
-                members.iter().map(|&member| texts.get(first + member as usize)),
-            )
+    fn table<'t>(&'t self, group: usize, list: &ListOfPatterns<'_>, own: &'t mut Table<W>) -> &'t Table<W> {
+        let vectors = self.vectors(group);
+        let members = &self.members[vectors.start * self.lanes..self.members.len().min(vectors.end * self.lanes)];
+        let patterns = members.iter().map(|&member| list.texts.get(list.first + member as usize));
+        let width = vectors.len() * self.lanes;
+        let Some(shared) = self.tables.get(group) else {
+            own.fill(width, list.alphabet, patterns);
+            return own;
+        };
+        shared.get_or_init(|| {
+            let mut table = Table::default();
+            table.fill(width, list.alphabet, patterns);
+            table
         })
     }
 
-    /// The differences of all patterns from some texts: what is to be added to the length of the text. The patterns are
-    /// those texts of `patterns` from `first` on; `turn` says which group comes first, so that threads that begin
-    /// together do not wait for each other's tables.
+    /// The differences of all patterns from some texts: what is to be added to the length of the text. `turn` says which group
+    /// comes first, so that threads that begin together do not wait for each other's tables; `own` is where tables are
+    /// made that are not shared.
     pub(super) fn differences(
         &self,
         level: Level,
-        patterns: (&Texts, usize),
-        alphabet: &Alphabet,
+        list: &ListOfPatterns<'_>,
         texts: &Ordered,
         turn: usize,
+        own: &mut Table<W>,
         out: &mut Out<'_>,
     ) {
         if !self.members.is_empty() {
-            crate::dispatch!(level, simd => of_groups(simd, self, patterns, alphabet, texts, turn, out));
+            crate::dispatch!(level, simd => of_groups(simd, self, list, texts, turn, own, out));
         }
     }
 }
@@ -192,17 +208,17 @@ impl<W: Word> Patterns<W> {
 fn of_groups<S: Simd, W: Word>(
     simd: S,
     patterns: &Patterns<W>,
-    (of_patterns, first): (&Texts, usize),
-    alphabet: &Alphabet,
+    list: &ListOfPatterns<'_>,
     texts: &Ordered,
     turn: usize,
+    own: &mut Table<W>,
     out: &mut Out<'_>,
 ) {
     let mut kept = vec![Column::first(simd); VECTORS * (Ordered::KEPT + 1)];
-    let groups = patterns.tables.len();
+    let groups = patterns.groups;
     for group in 0..groups {
         let group = (group + turn * (5 * groups / 8).max(1)) % groups;
-        let table = patterns.table(group, of_patterns, first, alphabet);
+        let table = patterns.table(group, list, own);
         let vectors = patterns.vectors(group);
         let member = vectors.start * patterns.lanes;
         match vectors.len() {
@@ -214,33 +230,32 @@ fn of_groups<S: Simd, W: Word>(
 }
 
 impl<W: Word> Table<W> {
-    fn new<'t>(width: usize, alphabet: &Alphabet, patterns: impl Iterator<Item = Text<'t>> + Clone) -> Self {
-        let mut rows = vec![0; alphabet.count()];
-        let mut count = 1;
-        for pattern in patterns.clone() {
-            alphabet.numbers(pattern, |number| {
-                let row = &mut rows[number as usize];
-                if *row == 0 {
-                    *row = count;
-                    count += 1;
-                }
-            });
-        }
-        // Rows begin at cache lines: a vector is read from one of them.
-        let line = LINE / W::BYTES;
-        let mut places = vec![W::default(); count as usize * width + line];
-        let first = places.as_ptr().align_offset(LINE).min(line);
-        rows.iter_mut().for_each(|row| *row = super::length(first + *row as usize * width));
-        let mut masks = vec![W::default(); width];
+    fn fill<'t>(&mut self, width: usize, alphabet: &Alphabet, patterns: impl Iterator<Item = Text<'t>> + Clone) {
+        let Self { rows, places, masks } = self;
+        // Rows begin at cache lines, so that a vector is read from one of them: nothing may move while they are added. Each
+        // is cleared when it is needed, and near then.
+        let most = patterns.clone().map(|pattern| pattern.len()).sum::<usize>().min(alphabet.count()) + 1;
+        places.clear();
+        places.reserve(most * width + LINE);
+        let nowhere = places.as_ptr().align_offset(LINE).min(LINE);
+        places.resize(nowhere + width, W::default());
+        rows.clear();
+        rows.resize(alphabet.count(), super::length(nowhere));
+        masks.clear();
+        masks.resize(width, W::default());
         for (lane, pattern) in patterns.enumerate() {
             masks[lane] = W::ones(pattern.len());
             let mut place = 0;
             alphabet.numbers(pattern, |number| {
-                places[rows[number as usize] as usize + lane] |= W::bit(place);
+                let row = &mut rows[number as usize];
+                if *row as usize == nowhere {
+                    *row = super::length(places.len());
+                    places.resize(places.len() + width, W::default());
+                }
+                places[*row as usize + lane] |= W::bit(place);
                 place += 1;
             });
         }
-        Self { rows, places, masks }
     }
 }
 

@@ -318,14 +318,23 @@ fn more_columns_than_are_prepared_together() {
         };
         let columns: Texts =
             (0..4_200).map(|i| text([5, 11, 3, 20, 40, 8, 70][i * i % 7], of_columns, &mut rng)).collect();
-        let rows: Texts = (0..70).map(|i| text(i % 23, of_rows, &mut rng)).collect();
-        let exact: Vec<u32> =
-            rows.iter().flat_map(|row| columns.iter().map(move |column| reference::distance(row, column))).collect();
-        for (level, threads) in [(Level::detect(), 1), (Level::detect(), 3), (Level::available()[0], 2)] {
-            let mut found = vec![7; exact.len()];
-            let platform = Platform::cpu(level, threads);
-            all_pairs(&rows, 0..70, &columns, 0..4_200, None, &mut found, &platform).unwrap();
-            assert!(found == exact, "{level}, {threads} threads, symbols from {of_rows} and {of_columns} on");
+        let rows: Vec<_> = (0..70).map(|i| text(i % 23, of_rows, &mut rng)).collect();
+        let of_row = |row: &Vec<u32>| -> Vec<u32> {
+            columns.iter().map(|column| reference::distance(one(row).get(0), column)).collect()
+        };
+        let exact: Vec<u32> = rows.iter().flat_map(of_row).collect();
+        // Few rows, and so many that tables of the columns are shared.
+        for times in [1, 12] {
+            let (rows, exact): (Texts, _) = (rows.iter().cycle().take(70 * times).collect(), exact.repeat(times));
+            for (level, threads) in [(Level::detect(), 1), (Level::detect(), 3), (Level::available()[0], 2)] {
+                let mut found = vec![7; exact.len()];
+                let platform = Platform::cpu(level, threads);
+                all_pairs(&rows, 0..70 * times, &columns, 0..4_200, None, &mut found, &platform).unwrap();
+                assert!(
+                    found == exact,
+                    "{level}, {threads} threads, {times} times, symbols from {of_rows} and {of_columns} on"
+                );
+            }
         }
     }
 }
