@@ -29,6 +29,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 pub(super) const SYMBOLS_A_TASK: usize = 1 << 18;
 /// Pairs, or texts, of a task at most.
 pub(super) const MOST_A_TASK: usize = 4096;
+/// Texts that are read together: tiles begin at multiples of this.
+const TOGETHER: usize = 256;
 
 /// The distances of one pattern to all texts, in their order.
 ///
@@ -48,7 +50,7 @@ pub fn one_to_many(
         let pattern: Texts = [pattern.iter().collect::<Vec<_>>()].iter().collect();
         return compare(&pattern, texts, |first| (Which::Always(0), Which::From(first)), cutoff, distances, platform);
     };
-    let a_task = per_task(texts.total(), texts.len());
+    let a_task = per_task(texts.total(), texts.len()).next_multiple_of(TOGETHER);
     let parts: Vec<_> = distances.chunks_mut(a_task).map(Mutex::new).collect();
     let threads = worth(platform.threads, texts.total(), texts.len());
     share(threads, parts.len(), Default::default, |(scratch, sorted): &mut (Vec<u8>, Vec<u32>), task| {
@@ -156,8 +158,6 @@ impl PreparedTexts {
         distances: &mut [u32],
         platform: &Platform,
     ) -> Result<(), Error> {
-        /// Tiles that are read together begin at multiples of this.
-        const TOGETHER: usize = 256;
         let Self { texts, order, .. } = self;
         let order = order.as_deref();
         let all = Run { texts, order, places: 0..texts.len(), laid_out };
