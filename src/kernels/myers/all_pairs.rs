@@ -57,7 +57,7 @@ pub fn all_pairs(
     let (height, width) = block(rows.len(), columns.len(), symbols, is_shared, threads);
     let order = many_patterns::in_order(row_texts, rows.clone());
     let down = order.len().div_ceil(height);
-    let bands: Vec<_> = tiles(columns.clone(), width).map(|columns| Band::new(columns, is_shared)).collect();
+    let bands: Vec<_> = tiles(columns.clone(), width).map(Band::new).collect();
     let mut parts: Vec<Vec<&mut [u32]>> = (0..bands.len() * down).map(|_| Vec::with_capacity(height)).collect();
     let mut by_row: Vec<_> =
         distances.chunks_exact_mut(columns.len()).map(|distances| distances.chunks_mut(width)).collect();
@@ -71,7 +71,7 @@ pub fn all_pairs(
         let (band, block) = (&bands[task / down], task % down);
         let mut distances = parts[task].lock().unwrap_or_else(PoisonError::into_inner);
         let columns = scratch.columns.take().filter(|columns| columns.range == band.columns);
-        let columns = columns.unwrap_or_else(|| band.prepared());
+        let columns = columns.unwrap_or_else(|| band.prepared(is_shared));
         let rows = &order[block * height..order.len().min((block + 1) * height)];
         Block { sides: &sides, rows, columns: &columns, turn: task }.compute(platform.level, scratch, &mut distances);
         scratch.columns = Some(columns);
@@ -117,20 +117,18 @@ struct Scratch {
 /// Columns that are compared with all rows, and what is made of them for that: there as long as some thread is at them.
 struct Band {
     columns: Range<usize>,
-    is_shared: bool,
     prepared: Mutex<Weak<Columns>>,
 }
 
 impl Band {
-    fn new(columns: Range<usize>, is_shared: bool) -> Self {
-        Self { columns, is_shared, prepared: Mutex::default() }
+    fn new(columns: Range<usize>) -> Self {
+        Self { columns, prepared: Mutex::default() }
     }
 
-    fn prepared(&self) -> Arc<Columns> {
+    fn prepared(&self, is_shared: bool) -> Arc<Columns> {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         prepared.upgrade().unwrap_or_else(|| {
-            let Self { columns, is_shared, .. } = self;
-            let (range, is_shared) = (columns.clone(), *is_shared);
+            let range = self.columns.clone();
             let columns =
                 Arc::new(Columns { range, is_shared, signatures: OnceLock::new(), by_class: OnceLock::new() });
             *prepared = Arc::downgrade(&columns);

@@ -1,6 +1,8 @@
-//! A table says for every symbol of the patterns in which places each of them has it; one load finds that for all lanes.
-//! It is made when it is first needed, for all texts if they are many. Texts come in order, so that what one begins with like the text
-//! before has been computed already.
+//! Many patterns against each of many texts: a pattern of at most a word in each lane, and the text's symbols shared.
+//!
+//! A table says for every symbol of the patterns in which places each of them has it; one load finds that for all lanes. It is
+//! made when it is first needed, for all texts if they are many. Texts come in order, so that what one begins with like
+//! the text before has been computed already.
 
 use super::lanes::{Column, Word};
 use super::sums::Out;

@@ -112,7 +112,7 @@ pub(super) struct String<'t, T> {
     pub(super) length: usize,
 }
 
-impl<'t, T: Symbol> String<'t, T> {
+impl<T: Symbol> String<'_, T> {
     fn own(&self) -> &[T] {
         &self.symbols[..self.length]
     }

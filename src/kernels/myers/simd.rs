@@ -72,7 +72,7 @@ pub fn one_to_many(
     Ok(())
 }
 
-/// One pattern against some texts by length.
+/// One pattern against some texts by length, from a whole tile on.
 fn compare_run(
     level: Level,
     pattern: &Pattern,
@@ -82,7 +82,9 @@ fn compare_run(
     distances: &mut [u32],
 ) {
     let first = run.places.start;
-    run.places = within_reach(&run, pattern, cutoff);
+    let reach = within_reach(&run, pattern, cutoff);
+    // Texts that are laid out are read from a whole tile on.
+    run.places = reach.start / level.bytes() * level.bytes()..reach.end;
     let (start, end) = (run.places.start - first, run.places.end - first);
     distances[..start].fill(BEYOND);
     distances[end..].fill(BEYOND);
@@ -160,22 +162,16 @@ impl PreparedTexts {
     ) -> Result<(), Error> {
         let Self { texts, order, .. } = self;
         let order = order.as_deref();
-        let all = Run { texts, order, places: 0..texts.len(), laid_out };
-        let within = within_reach(&all, pattern, cutoff);
-        let places = within.start / TOGETHER * TOGETHER..within.end;
         let mut sorted = order.map(|_| vec![BEYOND; texts.len()]);
         let found = sorted.as_deref_mut().unwrap_or(&mut *distances);
-        found[..places.start].fill(BEYOND);
-        found[places.end..].fill(BEYOND);
         let a_task = per_task(texts.total(), texts.len()).next_multiple_of(TOGETHER);
-        let parts: Vec<_> = found[places.clone()].chunks_mut(a_task).map(Mutex::new).collect();
+        let parts: Vec<_> = found.chunks_mut(a_task).map(Mutex::new).collect();
         let threads = worth(platform.threads, texts.total(), texts.len());
         share(threads, parts.len(), Vec::new, |scratch, task| {
             let mut found = parts[task].lock().unwrap_or_else(PoisonError::into_inner);
-            let first = places.start + task * a_task;
+            let first = task * a_task;
             let run = Run { texts, order, places: first..first + found.len(), laid_out };
-            one_pattern::distances(platform.level, pattern, &run, scratch, &mut found);
-            cut_all(&mut found, cutoff);
+            compare_run(platform.level, pattern, run, cutoff, scratch, &mut found);
             Ok::<_, Error>(())
         })?;
         drop(parts);

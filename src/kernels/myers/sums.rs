@@ -17,11 +17,8 @@ impl Classes {
     pub(super) fn of(lengths: impl Iterator<Item = usize>) -> Self {
         let mut classes = Self { words: Default::default(), long: Vec::new() };
         for (index, length) in (0..).zip(lengths) {
-            classes
-                .words
-                .get_mut(usize::from(batches::class(super::length(length))))
-                .unwrap_or(&mut classes.long)
-                .push(index);
+            let class = usize::from(batches::class(super::length(length)));
+            classes.words.get_mut(class).unwrap_or(&mut classes.long).push(index);
         }
         // A few that would fit into narrower words join the next.
         for class in 0..3 {
